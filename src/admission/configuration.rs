@@ -1,4 +1,4 @@
-//! The file of `--admission-control-config-file`: what plugins are told at the start.
+//! The file of `--admission-control-config-file`: the configurations of plugins, read at the start.
 //!
 //! In: an AdmissionConfiguration in YAML or JSON, with the configuration of each plugin in it or in a file beside it. Out: these
 //! configurations by the names of their plugins, of which each plugin reads its own.
@@ -15,7 +15,7 @@ const KIND: &str = "AdmissionConfiguration";
 /// What stands at the top of a file that is the configuration of one plugin alone, as files once were.
 const ALONE: (&str, &str) = ("podNodeSelectorPluginConfig", "PodNodeSelector");
 
-/// What is wrong with a configuration.
+/// Why a configuration is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigurationError {
     #[error("unable to read admission control configuration from {:?} [{source}]", source.path.display().to_string())]
@@ -45,7 +45,7 @@ pub enum ConfigurationError {
     Several(Vec<ConfigurationError>),
 }
 
-/// Why a file has no configuration.
+/// Why a file contains no configuration.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {fault}", path.display())]
 pub struct FileError {
@@ -94,13 +94,13 @@ impl Configuration {
                     read(&file).map_err(ConfigurationError::Plugin)?
                 }
             };
-            // Of several for one plugin the first counts.
+            // If there are several for one plugin, the first counts.
             configurations.entry(plugin.str_at(&["name"]).to_owned()).or_insert(configuration);
         }
         Ok(Configuration(configurations))
     }
 
-    /// What the plugin of that name is told.
+    /// The configuration of the plugin of that name.
     pub fn of(&self, plugin: &str) -> Option<&Value> {
         self.0.get(plugin)
     }
@@ -116,11 +116,11 @@ fn read(path: &Path) -> Result<Value, FileError> {
     Ok(value)
 }
 
-/// Checks what a configuration says that it is.
+/// Checks the type of a configuration.
 ///
 /// # Errors
 ///
-/// It says something else.
+/// It has a different type.
 pub fn check_type(value: &Value, group_versions: &[&str], kind: &str) -> Result<(), ConfigurationError> {
     let (api_version, found) = (value.str_at(&["apiVersion"]), value.str_at(&["kind"]));
     if found.is_empty() {

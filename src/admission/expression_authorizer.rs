@@ -1,7 +1,7 @@
 //! The variable `authorizer` of expressions: what the user behind a request may do.
 //!
-//! Expressions don't wait. Most authorisers answer from memory, at once; for one that asks elsewhere the thread is held, as
-//! far as the overseer of the work lets it ([`work::wait`]); otherwise the check fails.
+//! Expressions don't wait. Most authorizers answer from memory, at once; for one that calls a service the thread is
+//! blocked, if the overseer of the work allows that ([`work::wait`]); otherwise the check fails.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ impl ExpressionAuthorizer {
         ExpressionAuthorizer { authorizer: Arc::clone(authorizer), user: user.clone() }
     }
 
-    /// Asks, and holds the thread until there is an answer.
+    /// Asks the authorizer, and blocks the thread until there is an answer.
     fn ask(&self, attributes: &auth::Attributes<'_>) -> auth::Decision {
         let mut asked = self.authorizer.authorize(&self.user, attributes);
         if let Some(decision) = (&mut asked).now_or_never() {

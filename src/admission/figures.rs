@@ -1,7 +1,7 @@
-//! What admission does, in figures, under the names that Kubernetes gives them.
+//! The metrics of admission, under the names that Kubernetes uses.
 //!
-//! Labels are names of stored policies and webhooks: what is counted under more names than `NAMES_MAX` is not counted, so
-//! that nobody makes figures without end.
+//! Labels are names of stored policies and webhooks: names beyond `NAMES_MAX` are not counted, so that nobody can
+//! create an unlimited number of time series.
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/metrics` and `plugin/policy/{validating,mutating}/metrics`, release 1.37.
 
@@ -18,7 +18,7 @@ use prometheus_client::registry::Registry;
 use super::{AdmissionRound, Attributes, Operation, handled};
 use crate::webhook::OldCertificates;
 
-/// How many policies and webhooks are told apart.
+/// How many policies and webhooks have their own metrics.
 const NAMES_MAX: usize = 2_000;
 const POLICY_SECONDS: [f64; 5] = [0.000_000_5, 0.001, 0.01, 0.1, 1.0];
 const CONDITIONS_SECONDS: [f64; 7] = [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25];
@@ -205,7 +205,7 @@ pub struct Evaluated<'e> {
     pub errors: usize,
 }
 
-/// What came of a webhook that was called.
+/// The outcome of a webhook call.
 #[derive(Clone, Copy, Debug)]
 pub struct WebhookCall<'c> {
     pub name: &'c str,
@@ -330,7 +330,7 @@ impl Figures {
         }
     }
 
-    /// Counts what one validation came to: `allow`, `deny`, `audit` or `warn`, for the reason that `message` tells.
+    /// Counts the outcome of one validation: `allow`, `deny`, `audit` or `warn`, for the reason that `message` tells.
     pub fn checked(&self, policy: &str, binding: &str, action: &'static str, message: &str, took: Duration) {
         if !self.is_counted(policy) || !self.is_counted(binding) {
             return;

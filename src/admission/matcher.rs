@@ -1,4 +1,5 @@
-//! Whether something is about a request: its rules, and the labels of the object and of its namespace.
+//! Whether a policy or webhook applies to a request: by its rules, and by the labels of the object and of its
+//! namespace.
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/webhook/predicates`, release 1.37.
 
@@ -14,10 +15,10 @@ use crate::policy::Criteria;
 use crate::policy::matching::{self, MatchAttributes};
 use crate::value::Value;
 
-/// Where the labels of namespaces are looked up.
+/// The source of the labels of namespaces.
 #[async_trait]
 pub trait NamespaceLabels: Send + Sync {
-    /// The labels of a namespace; `None` where there is no such namespace.
+    /// The labels of a namespace; `None` if there is no such namespace.
     async fn namespace_labels(&self, name: &str) -> Result<Option<Value>, Status>;
 }
 
@@ -27,13 +28,13 @@ pub struct Matcher<'c> {
     versions: Vec<Arc<ServedVersion>>,
 }
 
-/// Why it can't be told whether something is about a request.
+/// Why it can't be decided whether something applies to a request.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum MatchError {
     /// A selector is not valid.
     #[error(transparent)]
     Selector(SelectorError),
-    /// The namespace is not there, or can't be read.
+    /// The namespace does not exist, or can't be read.
     #[error("{}", .0.message)]
     Namespace(Status),
 }
@@ -54,7 +55,7 @@ impl<'c> Matcher<'c> {
 
     /// The version in which the request is seen by what has these criteria; `None` where they are not about it.
     ///
-    /// What is wrong with selectors matters to requests alone that the rules are about.
+    /// Invalid selectors matter only for requests that the rules match.
     pub async fn version(
         &self,
         criteria: &Criteria,

@@ -52,7 +52,7 @@ pub use webhooks::Webhooks;
 pub use crate::policy::mutation::Misread;
 pub use crate::policy::{Operation, Reinvocation};
 
-/// All that is known of a write beside the new object.
+/// All that is known of a write besides the new object.
 #[derive(Clone, Copy)]
 pub struct Attributes<'a> {
     pub operation: Operation,
@@ -71,11 +71,11 @@ pub struct Attributes<'a> {
     pub forms: &'a dyn Forms,
     pub told: &'a AdmissionNotes,
     pub reinvocation: &'a Reinvocation,
-    /// What quotas were charged for in earlier tries of the request.
+    /// What quotas were charged for in earlier attempts of the request.
     pub charges: &'a plugins::Charges,
 }
 
-/// What a kind is called.
+/// The names of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupVersionKind<'a> {
     pub group: &'a str,
@@ -117,7 +117,7 @@ impl Attributes<'_> {
         .encode()
     }
 
-    /// The namespace; of a namespace its own name, as paths have it.
+    /// The namespace; for a namespace its own name, as in paths.
     pub fn namespace_or_own(&self) -> &str {
         if self.version.group.is_empty() && self.version.names.plural == "namespaces" {
             self.name
@@ -137,7 +137,7 @@ fn forbidden(attributes: &Attributes<'_>, object: &Value, why: &str) -> Status {
     Status::forbidden(&version.group, &version.names.plural, denied_name(attributes, object), why)
 }
 
-/// What a refusal calls the object, whose name may still have to be generated.
+/// The name of the object in a refusal; it may still have to be generated.
 fn denied_name<'n>(attributes: &Attributes<'n>, object: &'n Value) -> &'n str {
     let in_metadata = |name: &str| object.str_at(&["metadata", name]);
     match (attributes.name, in_metadata("name"), in_metadata("generateName")) {
@@ -148,7 +148,7 @@ fn denied_name<'n>(attributes: &Attributes<'n>, object: &'n Value) -> &'n str {
     }
 }
 
-/// Why an object can't take a form, in Kubernetes' words.
+/// Why an object can't be converted, in Kubernetes' words.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum FormError {
     #[error(transparent)]
@@ -157,7 +157,7 @@ pub enum FormError {
     Kind(#[from] MissingKind),
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// What converts it has failed.
+    /// The conversion failed.
     #[error(transparent)]
     Conversion(#[from] ConversionError),
 }
@@ -175,16 +175,16 @@ pub trait Forms: Send + Sync {
     /// defaults are set.
     fn decode(&self, object: Value) -> Result<Value, FormError>;
 
-    /// The version in which objects of another kind are served; `None` where there is none.
+    /// The version in which objects of another kind are served; `None` if there is none.
     async fn version_of(&self, group: &str, version: &str, kind: &str) -> Result<Option<Arc<ServedVersion>>, Status>;
 
-    /// The types that an `object` in `version` is merged by; `None` where none are published.
+    /// The types that an `object` in `version` is merged by; `None` if none are published.
     fn types(&self, object: &Value, version: &ServedVersion) -> Option<Cow<'_, TypeSchema>>;
 
-    /// Reads what a policy made of `before`, with the defaults of its version.
+    /// Decodes the result of a policy on `before`, with the defaults of its version.
     fn read(&self, before: &Value, mutated: Mutated) -> Result<Value, Misread>;
 
-    /// The object of a name in another resource, in `version`; `None` where there is none.
+    /// The object of a name in another resource, in `version`; `None` if there is none.
     async fn find(&self, version: &ServedVersion, namespace: &str, name: &str) -> Result<Option<Value>, Status>;
 
     /// The objects in another resource that have the labels, in `version` and in the order of their names.
@@ -195,14 +195,14 @@ pub trait Forms: Send + Sync {
         labels: &LabelSelector,
     ) -> Result<Vec<Value>, Status>;
 
-    /// Makes a namespace, with all that belongs to such a write; it may be there already.
+    /// Creates a namespace, with everything that belongs to such a write; it may already exist.
     async fn make_namespace(&self, name: &str) -> Result<(), Status>;
 
-    /// Brings an object that was changed into the form that is stored: what the schema does not know is gone.
+    /// Converts a changed object to the stored form: fields that the schema does not know are removed.
     fn settle(&self, object: Value) -> Result<Value, FormError>;
 }
 
-/// What admission tells beside its verdict.
+/// The results of admission besides its verdict.
 #[derive(Default)]
 pub struct AdmissionNotes {
     notes: Mutex<Notes>,
@@ -228,7 +228,7 @@ impl AdmissionNotes {
         notes.annotations.entry(name).or_insert_with(|| text.to_owned());
     }
 
-    /// Replaces the object of the request by what a webhook or a policy made of it.
+    /// Replaces the object of the request by the result of a webhook or a policy.
     pub fn replace(&self, object: &mut Value, new: Value) {
         let mut before = std::mem::replace(object, new);
         self.owners_before.get_or_init(|| before.at_mut(&["metadata", "managedFields"]).map(std::mem::take));
@@ -258,7 +258,7 @@ pub trait Admission: Send + Sync {
         None
     }
 
-    /// Whether it may have something to say of objects of custom resources.
+    /// Whether it may concern objects of custom resources.
     fn concerns_custom_resources(&self) -> bool {
         true
     }

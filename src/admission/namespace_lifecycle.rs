@@ -1,4 +1,5 @@
-//! `NamespaceLifecycle`: nothing is written into a namespace that does not exist, nothing created in one that ends.
+//! `NamespaceLifecycle`: nothing is written into a namespace that does not exist, and nothing is created in one that is
+//! being deleted.
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle`, release 1.37.
 
@@ -18,10 +19,10 @@ pub enum Phase {
     Terminating,
 }
 
-/// Where the plugin learns of namespaces.
+/// The plugin's source of namespaces.
 #[async_trait]
 pub trait Namespaces: Send + Sync {
-    /// The phase of the namespace `name`; `None` where there is none.
+    /// The phase of the namespace `name`; `None` if there is none.
     async fn phase(&self, name: &str) -> Result<Option<Phase>, Status>;
 }
 

@@ -16,7 +16,7 @@ pub struct ScopedResource<'p> {
     pub namespace: &'p str,
 }
 
-/// What is asked of an object before it is decoded: of its JSON as it is stored.
+/// A check of an object before it is decoded: of its stored JSON.
 pub type TextFilter<'f> = &'f (dyn Fn(&[u8]) -> bool + Send + Sync);
 
 /// Objects that were listed, and the memory that is kept free for them as long.
@@ -65,6 +65,6 @@ pub trait Objects: Send + Sync {
     /// Those of them that are `wanted` by their texts: the others are not decoded.
     async fn list_of(&self, place: ScopedResource<'_>, wanted: TextFilter<'_>) -> Result<Listed, Status>;
 
-    /// Replaces an object that was listed; `false` where somebody else has written it since.
+    /// Replaces an object that was listed; `false` if it has been written since.
     async fn replace(&self, place: ScopedResource<'_>, object: Value) -> Result<bool, Status>;
 }

@@ -1,4 +1,4 @@
-//! Attribute-based access control: a file of policies, a line each, that are read at the start.
+//! Attribute-based access control: a file of policies, one per line, that is read at the start.
 //!
 //! In: the text of the file, and what a user wants. Out: whether a policy allows it. No policy forbids anything.
 //!
@@ -16,12 +16,12 @@ use crate::work;
 const GROUP: &str = "abac.authorization.kubernetes.io";
 const KIND: &str = "Policy";
 const SCHEME: &str = "pkg/apis/abac/register.go:33";
-/// What is allowed to those that may only read.
+/// The verbs of read-only policies.
 const READING: [&str; 3] = ["get", "list", "watch"];
 /// How long a line may be. Source: `bufio.MaxScanTokenSize`.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
-/// What one line allows. An empty text is one that nothing was said of; `*` stands for all.
+/// What one line allows. An empty text means that the field is absent; `*` matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct AbacPolicy {
     user: String,
@@ -59,7 +59,7 @@ pub struct PolicyFault {
 }
 
 impl PolicyFault {
-    /// As the reference tells it of the file at `path`.
+    /// The reference's message for the file at `path`.
     pub fn of_file(&self, path: &str) -> String {
         let PolicyFault { line, text, why } = self;
         match line {
@@ -70,7 +70,7 @@ impl PolicyFault {
 }
 
 impl PolicyList {
-    /// Reads a file: empty lines and those that begin with `#` say nothing.
+    /// Reads a file: empty lines and those that begin with `#` are ignored.
     ///
     /// # Errors
     ///
@@ -94,7 +94,7 @@ impl PolicyList {
     }
 }
 
-/// Reads one line, JSON or YAML. One that does not say its version and kind is of the form that came before there were any.
+/// Reads one line, JSON or YAML. A line without version and kind has the older, unversioned form.
 fn parse(line: &[u8]) -> Result<AbacPolicy, LineError> {
     let Document { value, api_version, kind } = Document::read(line)?;
     let read = if api_version.is_empty() || kind.is_empty() {
@@ -128,7 +128,7 @@ fn flag_at(object: &Value, field: &str) -> Result<bool, UnmarshalError> {
 }
 
 impl AbacPolicy {
-    /// The form with a version. Users and groups called `*` are all that are known.
+    /// The form with a version. Users and groups called `*` match all authenticated users.
     fn decode_v1beta1(line: &Value) -> Result<Self, UnmarshalError> {
         let spec = match line.get("spec") {
             None | Some(Value::Null) => &Value::Null,
@@ -152,7 +152,7 @@ impl AbacPolicy {
         Ok(policy.of_all_known())
     }
 
-    /// The form without a version, in which what is not said is all.
+    /// The form without a version, in which absent fields match everything.
     fn decode_v0(line: &Value) -> Result<Self, UnmarshalError> {
         let text = |field: &'static str| text_at(line, field).map_err(|error| error.below(KIND, field));
         let readonly = flag_at(line, "readonly").map_err(|error| error.below(KIND, "readonly"))?;
@@ -182,7 +182,7 @@ impl AbacPolicy {
         }
     }
 
-    /// Whether it is about a user: one that names nobody is about none.
+    /// Whether it applies to a user: a policy without a user or group applies to none.
     fn is_about(&self, user: &UserInfo) -> bool {
         let has_user = self.user.is_empty() || self.user == user.name;
         let has_group = self.group.is_empty() || user.is_in(&self.group);
@@ -206,7 +206,7 @@ impl AbacPolicy {
             }
     }
 
-    /// One that ends in `*` is the beginning of many.
+    /// A path that ends in `*` is a prefix.
     fn has_path(&self, path: &str) -> bool {
         let own = self.non_resource_path.as_str();
         own == path || (own.ends_with('*') && path.starts_with(own.trim_end_matches('*')))

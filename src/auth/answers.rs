@@ -1,7 +1,7 @@
-//! What a service has said, remembered for a while.
+//! A cache of a service's answers.
 //!
-//! In: the questions, as texts, and the answers. Out: those that still hold. Both their number and their bytes are bounded: what is
-//! large is not remembered, and what would hold the shortest makes room for what is new.
+//! In: the questions, as texts, and the answers. Out: those that still hold. Both their number and their size are
+//! limited: large answers are not cached, and the answer that would expire first makes room for a new one.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -17,14 +17,14 @@ const BYTES_EACH_MAX: usize = 64 << 10;
 /// Answers by their questions.
 pub(super) struct Answers<A> {
     known: HashMap<Arc<str>, Remembered<A>>,
-    /// The questions in the order in which their answers cease to hold.
+    /// The questions in the order in which their answers expire.
     ends: BTreeMap<Expiry, Arc<str>>,
     bytes: usize,
     /// How many were ever remembered.
     count: u64,
 }
 
-/// When an answer ceases to hold, and its number, as several may at once.
+/// When an answer expires, and its number, as several may expire at once.
 type Expiry = (Instant, u64);
 
 struct Remembered<A> {
@@ -40,7 +40,7 @@ impl<A> Default for Answers<A> {
 }
 
 impl<A: Clone> Answers<A> {
-    /// The answer to a question, where one holds `now`.
+    /// The answer to a question, if there is a valid one at `now`.
     pub fn recall(&mut self, question: &str, now: Instant) -> Option<A> {
         self.forget_ended(now);
         self.known.get(question).map(|known| known.answer.clone())

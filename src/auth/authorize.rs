@@ -38,30 +38,30 @@ pub struct ResourceAttributes<'a> {
     pub labels: Option<&'a LabelSelector>,
 }
 
-/// What an authoriser comes to.
+/// The verdict of an authorizer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Allow,
-    /// Refused, whatever others would say.
+    /// Refused, whatever other authorizers would say.
     Deny,
-    /// Others may allow it; refused where nobody does.
+    /// Other authorizers may allow it; refused if none does.
     NoOpinion,
 }
 
-/// An authoriser's answer.
+/// An authorizer's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
     pub verdict: Verdict,
-    /// What grants it, or what to add to the message of a refusal; mostly empty.
+    /// Why it is allowed, or what to add to the message of a refusal; mostly empty.
     pub reason: String,
     /// Why it could not be decided as it should have been; mostly empty.
     pub error: String,
 }
 
 impl Decision {
-    /// Allowed without a word.
+    /// Allowed without a reason.
     pub const ALLOW: Self = Decision { verdict: Verdict::Allow, reason: String::new(), error: String::new() };
-    /// Nothing to say.
+    /// No opinion, without a reason.
     pub const NO_OPINION: Self = Decision { verdict: Verdict::NoOpinion, reason: String::new(), error: String::new() };
 
     /// Allowed by what `reason` names.
@@ -78,7 +78,7 @@ impl Decision {
         self.verdict == Verdict::Allow
     }
 
-    /// What it is counted as, where it is about a request.
+    /// Its label in the metrics of requests.
     pub fn result(&self) -> &'static str {
         match self.verdict {
             Verdict::Allow => "allowed",
@@ -89,29 +89,29 @@ impl Decision {
     }
 }
 
-/// Decides whether a user may do what a request wants. It stands in every request's way: what can, answers from memory,
-/// and is then ready when it is first polled.
+/// Decides whether a user may do what a request wants. Every request passes it: if possible, it answers from memory,
+/// and is ready when it is first polled.
 #[async_trait]
 pub trait Authorizer: Send + Sync {
     async fn authorize(&self, user: &UserInfo, attributes: &Attributes<'_>) -> Decision;
 
-    /// What a user may do in a namespace, as far as that can be told.
+    /// What a user may do in a namespace, as far as that is known.
     fn rules_for(&self, user: &UserInfo, namespace: &str) -> Rules;
 
-    /// Takes in what has been visible until now, on which the decisions after it are then based.
+    /// Loads what is visible now; later decisions are based on it.
     ///
     /// Errors: what the decisions are based on can't be read.
     async fn refresh(&self) -> Result<(), Status> {
         Ok(())
     }
 
-    /// Where its decisions are counted, if they are.
+    /// The metrics of its decisions, if they are counted.
     fn figures(&self) -> Option<&Arc<Figures>> {
         None
     }
 }
 
-/// What somebody may do.
+/// What a user may do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
     pub resource: Vec<ResourceRule>,
@@ -179,7 +179,7 @@ impl Authorizer for AlwaysDeny {
     }
 }
 
-/// Members of `system:masters` may do everything. Their rules are told by those who have any.
+/// Members of `system:masters` may do everything. Their rules are listed by other authorizers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Masters;
 

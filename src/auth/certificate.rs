@@ -9,7 +9,7 @@ use super::UserInfo;
 /// Kubernetes takes a user's uid from this attribute of the subject.
 const UID_ATTRIBUTE: &str = "1.3.6.1.4.1.57683.2";
 
-/// The common name as the user's name, the organisations as their groups; `None` for a certificate without a name.
+/// The common name as the user's name, the organizations as their groups; `None` for a certificate without a name.
 ///
 /// The caller has verified that `der` was signed by the CA and that the client holds its key.
 /// Source: Kubernetes documentation, "X.509 client certificates".

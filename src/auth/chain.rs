@@ -1,4 +1,4 @@
-//! Several authorisers, of which the first that has an opinion decides.
+//! Several authorizers; the first one with an opinion decides.
 //!
 //! Source: `k8s.io/apiserver/pkg/authorization/union`, release 1.36.
 
@@ -10,7 +10,7 @@ use super::figures::{AuthorizerLabel, Figures};
 use super::{Attributes, Authorizer, Decision, Rules, UserInfo, Verdict};
 use crate::meta::Status;
 
-/// Authorisers in the order in which they are asked.
+/// Authorizers in the order in which they are asked.
 pub struct Chain {
     members: Vec<ChainMember>,
     figures: Arc<Figures>,
@@ -19,7 +19,7 @@ pub struct Chain {
 /// One of the authorisers.
 pub struct ChainMember {
     pub authorizer: Arc<dyn Authorizer>,
-    /// As what its decisions are counted, if they are.
+    /// The label for its decisions in metrics, if they are counted.
     pub counted_as: Option<AuthorizerLabel>,
 }
 
@@ -39,7 +39,7 @@ impl Chain {
 
 #[async_trait]
 impl Authorizer for Chain {
-    /// Where none has an opinion, all of their reasons are told, and all of their errors.
+    /// If none has an opinion, the result has all of their reasons and errors.
     async fn authorize(&self, user: &UserInfo, attributes: &Attributes<'_>) -> Decision {
         let (mut reasons, mut errors) = (Vec::new(), Vec::new());
         for member in &self.members {

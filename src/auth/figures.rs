@@ -1,4 +1,4 @@
-//! What is counted of authorization, under the names that kube-apiserver gives it.
+//! The metrics of authorization, under the names that kube-apiserver uses.
 //!
 //! Names of authorisers come from flags and files, never from clients, so there is no more of it than they say.
 //! Source: `k8s.io/apiserver/pkg/endpoints/filters/metrics.go`, `pkg/authorization/{metrics,cel}` and
@@ -17,7 +17,7 @@ pub const WEBHOOK: &str = "Webhook";
 const WEBHOOK_SECONDS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 const CONDITIONS_SECONDS: [f64; 7] = [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25];
 
-/// The figures of the authorisers of a process, of all its control planes together.
+/// The metrics of the authorizers of a process, of all its control planes together.
 pub struct Figures {
     attempts: Family<Attempted, Counter>,
     attempt_seconds: Family<Attempted, Histogram, fn() -> Histogram>,
@@ -128,7 +128,7 @@ impl Figures {
         self.call_seconds.get_or_create(&called).observe(took.as_secs_f64());
     }
 
-    /// Counts a webhook that could not be asked, so that others decide; `result` is that of its last call.
+    /// Counts a webhook that could not be called, so that other authorizers decide; `result` is that of its last call.
     pub fn passed_over(&self, webhook: &AuthorizerLabel, result: &'static str) {
         self.fail_opens.get_or_create(&AuthorizerCall { name: webhook.name.clone(), result }).inc();
     }
@@ -144,7 +144,7 @@ impl Figures {
     }
 }
 
-/// What match conditions came to.
+/// The outcome of match conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conditions {
     /// All hold.

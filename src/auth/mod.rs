@@ -1,4 +1,4 @@
-//! Authentication and authorisation: who sends a request, and what they may do.
+//! Authentication and authorization: who sends a request, and what they may do.
 //!
 //! In: a client certificate that our CA signed, or a bearer token: from a file, or one that was issued here for a service
 //! account. Out: a [`UserInfo`], or nothing, which is a 401. An [`Authorizer`] then allows or denies the user's

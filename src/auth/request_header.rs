@@ -1,4 +1,4 @@
-//! Users in headers, as a proxy in front of this server tells them that has shown its own certificate.
+//! Users in headers, which are set by a proxy in front of this server that has shown its own certificate.
 //!
 //! Source: `pkg/authentication/request/headerrequest` of apiserver, release 1.36.
 
@@ -9,17 +9,17 @@ use super::UserInfo;
 /// The names of the headers, in lower case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestHeader {
-    /// The first that is there and not empty is the name.
+    /// The first one that exists and is not empty is the name.
     pub user: Vec<String>,
     /// All values of all of them are groups.
     pub group: Vec<String>,
     pub uid: Vec<String>,
-    /// What stands behind one of these in a header's name is the key of an extra value.
+    /// The rest of a header's name after one of these prefixes is the key of an extra value.
     pub extra_prefixes: Vec<String>,
 }
 
 impl RequestHeader {
-    /// The user that `headers` name, each with a name in lower case; `None` where they name nobody.
+    /// The user that `headers` name, each with a name in lower case; `None` if they name none.
     pub fn user_of(&self, headers: &[(String, String)]) -> Option<UserInfo> {
         let first = |names: &[String]| {
             let values = |name: &String| headers.iter().find(|(header, text)| header == name && !text.is_empty());

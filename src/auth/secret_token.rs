@@ -1,4 +1,4 @@
-//! Tokens of service accounts that are kept in Secrets: they are good for as long as their Secret is there and holds them.
+//! Tokens of service accounts that are kept in Secrets: they are valid as long as their Secret exists and holds them.
 //!
 //! In: the account and the Secret. Out: the token; later, its [`SecretClaims`], once signature and audience are right.
 //!
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::jwt::{SignError, TokenIssuer, common_audiences, key_id_of};
 use super::{TokenError, UserInfo};
 
-/// The issuer that such tokens name.
+/// The issuer in such tokens.
 const ISSUER: &str = "kubernetes/serviceaccount";
 
 /// What such a token says, in the order of its text.
@@ -71,14 +71,14 @@ impl SecretClaims {
 }
 
 impl TokenIssuer {
-    /// A token for a Secret. It names nobody whom it is for, and has no end.
+    /// A token for a Secret. It has no audience, and does not expire.
     pub fn issue_for_secret(&self, claims: &SecretClaims) -> Result<String, SignError> {
         self.sign(claims)
     }
 
     /// What a token from a Secret says, and those of `audiences` that it is for; `None` for a token of another kind.
     ///
-    /// Errors: why one of this kind is not ours, or not for these.
+    /// Errors: why a token of this kind is not ours, or not for these audiences.
     pub fn read_from_secret(
         &self,
         token: &str,

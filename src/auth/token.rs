@@ -1,4 +1,4 @@
-//! Bearer tokens: who knows them, asked one after the other.
+//! Bearer tokens: the authenticators, which are asked one after the other.
 //!
 //! Source: the token authenticators of kube-apiserver 1.37 and what they answer together.
 
@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::{TokenError, UserInfo};
 
-/// What a token says, once it is known.
+/// The contents of an authenticated token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authenticated {
     pub user: UserInfo,
@@ -14,7 +14,7 @@ pub struct Authenticated {
     pub audiences: Vec<String>,
 }
 
-/// Tells whose a bearer token is.
+/// Determines the user of a bearer token.
 #[async_trait]
 pub trait TokenAuthenticator: Send + Sync {
     /// The user of `token`, if it is for one of `audiences`; `None` for a token that another authenticator may know.
@@ -23,18 +23,18 @@ pub trait TokenAuthenticator: Send + Sync {
     async fn authenticate(&self, token: &str, audiences: &[String]) -> Result<Option<Authenticated>, TokenError>;
 }
 
-/// Everybody who knows tokens.
+/// All token authenticators.
 #[derive(Default)]
 pub struct Tokens {
-    /// The audiences one of which a token needs to be used here.
+    /// The server's audiences; a token needs one of them.
     pub api_audiences: Vec<String>,
     pub authenticators: Vec<Box<dyn TokenAuthenticator>>,
 }
 
 impl Tokens {
-    /// The user of `token`, if it is for one of `audiences`, or of this server's where none are given.
+    /// The user of `token`, if it is for one of `audiences`, or of this server's if none are given.
     ///
-    /// Errors: all that is known of why it is nobody's.
+    /// Errors: all reasons why it is not accepted.
     pub async fn authenticate(&self, token: &str, audiences: &[String]) -> Result<Authenticated, TokenError> {
         let audiences = if audiences.is_empty() { &self.api_audiences } else { audiences };
         // That of the server's own client, which knows one token only.
@@ -53,7 +53,7 @@ impl Tokens {
     }
 }
 
-/// The token in the value of an `Authorization` header; `None` where it has none.
+/// The token in the value of an `Authorization` header; `None` if it has none.
 pub fn bearer_token(authorization: &str) -> Option<&str> {
     let mut parts = authorization.trim().splitn(3, ' ');
     let scheme = parts.next()?;

@@ -1,4 +1,4 @@
-//! Why a bearer token does not tell who sends a request, in the words of kube-apiserver.
+//! Why a bearer token is not accepted, in the words of kube-apiserver.
 //!
 //! Source: `pkg/serviceaccount/{claims,jwt,legacy}.go` of Kubernetes, release 1.36.
 
@@ -26,13 +26,13 @@ pub enum TokenError {
     IssuedInFuture,
     #[error("token audiences {} is invalid for the target audiences {}", quote_list(own), quote_list(wanted))]
     Audience { own: Vec<String>, wanted: Vec<String> },
-    /// The claim of that name is left out.
+    /// The claim of that name is missing.
     #[error("{0} claim is missing")]
     MissingClaim(&'static str),
     /// The subject is not the account that the other claims name.
     #[error("sub claim is invalid")]
     Subject,
-    /// The account, or what the token is bound to, is not as the token says.
+    /// The account, or what the token is bound to, does not match the token.
     #[error(transparent)]
     Account(#[from] AccountError),
     /// What several authenticators say.
@@ -40,7 +40,7 @@ pub enum TokenError {
     Several(Vec<TokenError>),
 }
 
-/// Why an account can't be who a token says.
+/// Why an account does not match a token.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum AccountError {
     /// What the token is bound to is gone.

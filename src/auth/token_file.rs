@@ -10,14 +10,14 @@ use thiserror::Error;
 
 use super::{Authenticated, TokenAuthenticator, TokenError, UserInfo};
 
-/// Tokens and whom each stands for.
+/// Tokens and the user of each.
 #[derive(Default)]
 pub struct TokenFile {
-    /// By digest: a look-up's duration then tells nothing about a token.
+    /// By digest: the duration of a look-up then reveals nothing about a token.
     users: HashMap<[u8; 32], UserInfo>,
     /// For whom the tokens are: this server.
     audiences: Vec<String>,
-    /// What is odd about the file.
+    /// Warnings about the file.
     pub warnings: Vec<String>,
 }
 

@@ -18,12 +18,12 @@ impl UserInfo {
     pub const MASTERS: &str = "system:masters";
     /// The group of all authenticated users.
     pub const AUTHENTICATED: &str = "system:authenticated";
-    /// Under what the extra values of a user tell which credential it was.
+    /// The key of the extra value with the id of the user's credential.
     pub const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
-    /// Under what the extra values of an account tell the pod that its token is bound to.
+    /// The key of the extra value with the pod that an account's token is bound to.
     pub const POD_NAME: &str = "authentication.kubernetes.io/pod-name";
     pub const POD_UID: &str = "authentication.kubernetes.io/pod-uid";
-    /// Under what they tell the node that it is bound to, or on which the pod runs.
+    /// The key of the extra value with the node that it is bound to, or on which the pod runs.
     pub const NODE_NAME: &str = "authentication.kubernetes.io/node-name";
     pub const NODE_UID: &str = "authentication.kubernetes.io/node-uid";
 

@@ -1,5 +1,5 @@
-//! Secrets that hold tokens of service accounts: they are filled, go with their account, and are named by it no longer once they
-//! are gone.
+//! Secrets that hold tokens of service accounts: they are filled in, are deleted with their account, and are removed
+//! from its list once they are gone.
 //!
 //! Source: `pkg/controller/serviceaccount/tokens_controller.go` of Kubernetes, release 1.36.
 
@@ -21,7 +21,7 @@ const SECRETS: Kind = Kind("", "secrets");
 const ACCOUNTS: Kind = Kind("", "serviceaccounts");
 
 const TYPE: &str = "kubernetes.io/service-account-token";
-/// What the bytes of every such Secret contain.
+/// A text that the bytes of every such Secret contain.
 const OF_TYPE: &[u8] = b"\"kubernetes.io/service-account-token\"";
 const NAME: &str = "kubernetes.io/service-account.name";
 const UID: &str = "kubernetes.io/service-account.uid";
@@ -30,11 +30,11 @@ struct AccountTokens {
     client: Client,
     issuer: Arc<TokenIssuer>,
     authority_pem: String,
-    /// The account, and its uid if that is said, of each Secret that is known, by its key.
+    /// The account of each known Secret, and its uid if that is given, by the Secret's key.
     known: Mutex<HashMap<Arc<str>, (String, String)>>,
 }
 
-/// What is to be looked at.
+/// A key of this controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Look<'k> {
     /// A Secret, by its key.
@@ -113,7 +113,7 @@ impl AccountTokens {
         vec![Look::Secret(&change.key).key()]
     }
 
-    /// Gives a Secret what it lacks; one whose account is not there goes.
+    /// Fills in what a Secret lacks; it is deleted if its account does not exist.
     async fn fill(&self, key: &str) -> Result<(), Status> {
         let Some(mut secret) = self.client.get(SECRETS, key).await? else { return Ok(()) };
         let text = |path: &[&str]| secret.str_at(path).to_owned();
@@ -145,7 +145,7 @@ impl AccountTokens {
         let annotations = secret.make_object().entry("metadata").make_object().entry("annotations").make_object();
         annotations.insert(UID, Value::from(uid));
         match self.client.update(SECRETS, &secret).await {
-            // A change by another writer queues it again; one that is immutable stays as it is.
+            // A change by another writer queues it again; an immutable Secret stays as it is.
             Err(status) if !matches!(status.code, 404 | 409 | 422) => Err(status),
             _ => Ok(()),
         }
@@ -164,7 +164,7 @@ impl AccountTokens {
         Ok(())
     }
 
-    /// Has an account no longer name a Secret that is gone.
+    /// Removes the reference to a deleted Secret from an account.
     async fn drop_reference(&self, [namespace, secret, name, uid]: [&str; 4]) -> Result<(), Status> {
         let Some(mut account) = self.client.get(ACCOUNTS, &format!("{namespace}/{name}")).await? else { return Ok(()) };
         let names = |reference: &Value| reference.str_at(&["name"]) == secret;
@@ -177,7 +177,7 @@ impl AccountTokens {
     }
 }
 
-/// The account of a Secret that holds, or is to hold, a token, and its uid as far as that is said.
+/// The account of a Secret that holds, or is to hold, a token, and its uid if that is given.
 fn of_account(stored: &Stored) -> Option<(String, String)> {
     memmem::find(&stored.bytes, OF_TYPE)?;
     let secret = read(stored).ok().filter(|secret| secret.str_at(&["type"]) == TYPE)?;
@@ -185,12 +185,12 @@ fn of_account(stored: &Stored) -> Option<(String, String)> {
     Some((said(NAME), said(UID)))
 }
 
-/// Whether an account with a uid is the one that is wanted, by its uid or by none.
+/// Whether an account with `uid` is the wanted one; any is if `wanted` is empty.
 fn is_meant(wanted: &str, uid: &str) -> bool {
     wanted.is_empty() || wanted == uid
 }
 
-/// Starts it; where no tokens are issued there is nothing for it to do.
+/// Starts it; if no tokens are issued, it has nothing to do.
 pub(super) fn start(context: &ControllerContext) -> Running {
     let Some(issuer) = context.authority.issuer.clone() else { return Box::pin(async {}) };
     let client = context.client("tokens-controller").of_user("system:kube-controller-manager");

@@ -1,4 +1,4 @@
-//! Cluster roles that gather the rules of others, by their labels.
+//! Aggregated cluster roles: they collect the rules of other roles, selected by labels.
 //!
 //! Source: the cluster role aggregation controller of Kubernetes 1.37.
 
@@ -21,17 +21,17 @@ use crate::value::{Value, json};
 const PLURAL: &str = "clusterroles";
 /// Its service account, and the manager of what it sets.
 const NAME: &str = "clusterrole-aggregation-controller";
-/// What stands in each role that gathers, wherever it says so.
+/// A text that the bytes of every aggregated role contain.
 const MARK: &[u8] = b"\"aggregationRule\"";
 /// How long a chain of roles is followed at once.
 const ROUNDS_MAX: usize = 8;
 
-/// Keeps the rules of roles that gather as their selectors say.
+/// Keeps the rules of aggregated roles up to date.
 pub(super) struct Aggregation {
     pub registry: Arc<Registry>,
 }
 
-/// All roles are looked at together: which of them a change concerns, only they can tell.
+/// All roles are looked at together, as only their selectors show which of them a change concerns.
 impl Controller for Aggregation {
     type Key = ();
     const AT_ONCE: usize = 1;
@@ -54,7 +54,7 @@ impl Controller for Aggregation {
     }
 }
 
-/// Gathers until nothing changes any more: roles that gather may be gathered in turn.
+/// Aggregates until nothing changes any more: aggregated roles may be aggregated in turn.
 pub async fn aggregate_roles(registry: &Arc<Registry>) -> Result<(), Status> {
     for _ in 0..ROUNDS_MAX {
         if !aggregate(registry).await? {
@@ -68,7 +68,7 @@ fn collection() -> Collection {
     Collection::new(RBAC_GROUP, PLURAL)
 }
 
-/// Gathers once, and tells whether anything changed. A role that can't be changed does not keep others from it.
+/// Aggregates once, and returns whether anything changed. A role that can't be changed does not block the others.
 async fn aggregate(registry: &Arc<Registry>) -> Result<bool, Status> {
     let snapshot = registry.storage.snapshot(&collection(), At::Newest).await;
     let snapshot = snapshot.map_err(|_| Status::internal_error("the cluster roles can't be read"))?;
@@ -90,7 +90,8 @@ async fn aggregate(registry: &Arc<Registry>) -> Result<bool, Status> {
     outcome
 }
 
-/// The rules that a role is to have; `None` for one that does not gather. A selector that can't be read selects nothing.
+/// The rules that a role must have; `None` for one that is not aggregated. A selector that can't be read selects
+/// nothing.
 fn gather(role: &Value, roles: &Snapshot) -> Option<Vec<Value>> {
     role.at(&["aggregationRule"])?;
     let name = role.str_at(&["metadata", "name"]);

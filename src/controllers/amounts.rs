@@ -1,8 +1,8 @@
-//! Amounts that are a number or a part of another: `3`, `25%`.
+//! Amounts that are a number or a percentage: `3`, `25%`.
 
 use crate::value::Value;
 
-/// An amount that is a number or a percentage of `total`; a part of one counts as one where `up`.
+/// An amount that is a number or a percentage of `total`; fractions are rounded up if `up`.
 pub(super) fn amount_of(amount: Option<&Value>, total: i64, up: bool) -> i64 {
     let percentage = |text: &str| text.strip_suffix('%').and_then(|digits| digits.parse::<i64>().ok());
     match amount {

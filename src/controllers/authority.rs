@@ -13,13 +13,13 @@ use crate::auth::TokenIssuer;
 pub struct Authority {
     /// Its certificate.
     pub certificate_pem: String,
-    /// The signer with its key; `None` where the key is not here.
+    /// The signer with its key; `None` if the key is not available.
     pub signer: Option<Arc<dyn Sign>>,
-    /// The issuer of service accounts' tokens; `None` where none are issued.
+    /// The issuer of service accounts' tokens; `None` if none are issued.
     pub issuer: Option<Arc<TokenIssuer>>,
 }
 
-/// The signer of requests: the authority that the server's clients have their certificates from.
+/// The signer of requests: the authority that issues the certificates of the server's clients.
 pub trait Sign: Send + Sync {
     /// A certificate in PEM for a request in DER, with usages in Kubernetes' words.
     ///

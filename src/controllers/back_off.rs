@@ -1,4 +1,4 @@
-//! Pauses that grow with each time that something has to be done again.
+//! Exponential back-off: pauses that grow with each retry.
 //!
 //! In: what is done, by a key, and the time. Out: how long it has to wait.
 //!
@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-/// Pauses by keys: each is twice as long as the one before, up to the longest. A key that rests for twice the longest is new again.
+/// Pauses by keys: each is twice as long as the one before, up to the longest. A key that is unused for twice the
+/// longest pause starts over.
 pub(super) struct BackOff {
     first: SignedDuration,
     longest: SignedDuration,
     pauses: HashMap<String, Pause>,
-    /// When those that rest were last forgotten.
+    /// When unused keys were last removed.
     swept: Timestamp,
 }
 
@@ -30,7 +31,7 @@ impl BackOff {
         BackOff { first, longest, pauses: HashMap::new(), swept: Timestamp::MIN }
     }
 
-    /// How long `key` still has to wait; `None` where it may go on.
+    /// How long `key` still has to wait; `None` if it may continue.
     pub(super) fn left(&self, key: &str, now: Timestamp) -> Option<Duration> {
         let pause = self.pauses.get(key)?;
         let left = pause.length - now.duration_since(pause.since);

@@ -1,4 +1,4 @@
-//! CertificateSigningRequests: those of nodes are approved, those that are approved are signed, old ones go.
+//! CertificateSigningRequests: those of nodes are approved, approved ones are signed, old ones are deleted.
 //!
 //! Source: `pkg/controller/certificates` of Kubernetes 1.37.
 
@@ -28,11 +28,11 @@ const OF_CLIENTS: &str = "kubernetes.io/kube-apiserver-client";
 const OF_SERVING: &str = "kubernetes.io/kubelet-serving";
 const LEGACY: &str = "kubernetes.io/legacy-unknown";
 
-/// How long a certificate is valid where less is not asked for: the flag `--cluster-signing-duration`.
+/// How long a certificate is valid unless less is requested: the flag `--cluster-signing-duration`.
 const VALID_S: i64 = 365 * 24 * 3600;
-/// For how long one is valid at least.
+/// How long one is valid at least.
 const VALID_MIN_S: i64 = 600;
-/// After which requests go that are decided, and those that are not.
+/// After how long decided requests are deleted, and undecided ones.
 const DECIDED_S: i64 = 3600;
 const PENDING_S: i64 = 24 * 3600;
 
@@ -101,7 +101,7 @@ impl Reconciler for Approving {
     }
 }
 
-/// What is asked of the authoriser for a request of a node that is not decided yet, with what is said where it may.
+/// The authorizer checks for a node's undecided request, each with the message if it is allowed.
 fn recognized(request: &Value) -> Option<Vec<(&'static str, &'static str)>> {
     let conditions = conditions::of(request);
     let is_decided = ["Approved", "Denied"].iter().any(|type_| conditions::find(conditions, type_).is_some());
@@ -154,7 +154,8 @@ impl Reconciler for Signing {
             Ok(certificate) => {
                 status.make_object().insert("certificate", Value::from(base64::encode(certificate.as_bytes())));
             }
-            // DIFFERS: kube-controller-manager tries again, without end, what it can't read or sign. A request stays as it is.
+            // DIFFERS: kube-controller-manager retries forever what it can't decode or sign. Here the request stays as
+            // it is.
             Err(why) => {
                 let mut failed = conditions.to_vec();
                 failed.push(object! {
@@ -204,7 +205,7 @@ fn signed(request: &Value, signer: &dyn Sign) -> Result<String, Unsigned> {
     signer.sign(&der.unwrap_or_default(), &usages(request), valid_for)
 }
 
-/// Whether a signer that is here signs the request; `None` for signers of others.
+/// Whether one of the built-in signers signs the request; `None` for other signers.
 fn validated(request: &Value) -> Option<Result<(), SigningError>> {
     let signer = request.str_at(&["spec", "signerName"]);
     if ![OF_KUBELETS, OF_CLIENTS, OF_SERVING, LEGACY].contains(&signer) {
@@ -302,7 +303,8 @@ impl Reconciler for Cleaning {
     }
 }
 
-/// What is left of the life of a request; none if it is over. One that is approved stays until it has its certificate.
+/// How long a request still has to live; no time if its life is over. An approved one stays until it has its
+/// certificate.
 fn end_of_life(request: &Value, now: Timestamp) -> Option<Option<Duration>> {
     let conditions = conditions::of(request);
     if conditions.is_empty() {
@@ -347,7 +349,7 @@ pub(super) fn start_approving(context: &ControllerContext) -> Running {
     Box::pin(super::reconcile::run(Arc::clone(&context.registry), approving))
 }
 
-/// Starts the one that signs, where there is an authority with its key.
+/// Starts the one that signs, if there is an authority with its key.
 pub(super) fn start_signing(context: &ControllerContext) -> Running {
     let Some(signer) = context.authority.signer.clone() else { return Box::pin(async {}) };
     let signing = Signing { client: context.client("certificate-controller"), signer };

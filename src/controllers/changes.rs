@@ -1,4 +1,4 @@
-//! The loop of every controller: it takes in the changes of all collections, and looks at the keys that they are about.
+//! The loop of every controller: it reads the changes of all collections, and handles the keys that they concern.
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -14,7 +14,7 @@ use crate::meta::Status;
 use crate::registry::Registry;
 use crate::store::{At, ChangeEvent, Collection, Moment, Storage};
 
-/// How long a controller waits before it starts anew.
+/// How long a controller waits before it restarts.
 const RESTART_DELAY: Duration = Duration::from_millis(500);
 
 /// What names the things that a controller looks at.
@@ -24,22 +24,23 @@ impl<K: Clone + Ord + fmt::Debug + Send + Sync> Key for K {}
 
 /// What a controller acts on, and how.
 pub(super) trait Controller: Send + Sync {
-    /// What it looks at, one after the other.
+    /// Identifies what it handles.
     type Key: Key;
 
-    /// How many keys are looked at at once.
+    /// How many keys are handled concurrently.
     const AT_ONCE: usize;
 
     /// What it does, for the log.
     const TASK: &str;
 
-    /// Queues everything as it is stored, and returns the moment after which changes are to be taken in.
+    /// Queues everything as it is stored, and returns the moment after which changes must be read.
     fn begin(&self, queue: &mut Queue<Self::Key>) -> impl Future<Output = Result<Moment, Status>> + Send;
 
-    /// Queues what a change is about. Every change is taken in, in order.
+    /// Queues what a change concerns. It gets every change, in order.
     fn note(&self, change: &ChangeEvent, queue: &mut Queue<Self::Key>);
 
-    /// Does what is to be done for a key as it is stored now. It may be done again, and be given up at any point.
+    /// Does what is necessary for a key, based on what is stored now. It may be repeated, and be cancelled at any
+    /// point.
     fn reconcile(&self, key: &Self::Key) -> impl Future<Output = Result<Progress, Status>> + Send;
 }
 
@@ -79,13 +80,14 @@ impl<C: Controller> DynController<C::Key> for C {
     }
 }
 
-/// How long a controller that panicked waits before it is started again; twice as long after each further time, up to a minute.
+/// How long a controller that panicked waits before it is started again; twice as long after each further panic, up to
+/// a minute.
 const PANIC_PAUSE: Duration = Duration::from_secs(1);
 const PANIC_PAUSE_MAX: Duration = Duration::from_secs(60);
 
-/// Keeps a controller running: where it panicked, another is started after a pause.
+/// Keeps a controller running: after a panic it is restarted, after a pause.
 ///
-/// What it panicked over is still stored, so the pauses grow. The panic itself was told where it happened.
+/// The object that caused the panic is still stored, so the pauses grow. The panic itself was logged where it occurred.
 pub(super) async fn keep_running<F: Future<Output = ()>>(name: &str, make: impl Fn() -> F) {
     let mut pause = PANIC_PAUSE;
     loop {
@@ -99,7 +101,7 @@ pub(super) async fn keep_running<F: Future<Output = ()>>(name: &str, make: impl 
     }
 }
 
-/// Runs a controller; where changes were missed it starts anew from what is stored.
+/// Runs a controller; if changes were missed, it restarts from what is stored.
 pub(super) async fn run<K: Key>(storage: Storage, controller: impl DynController<K>) {
     run_dyn(storage, &controller).await;
 }
@@ -135,7 +137,7 @@ async fn follow<K: Key>(storage: &Storage, controller: &dyn DynController<K>) ->
                 None => return Ok(()),
             },
             Some((key, progress)) = under_way.next() => {
-                // Where no time passes, nothing comes of waiting for it.
+                // If the clock is frozen, waiting for it is pointless.
                 let waits = matches!(progress, Progress::After(_)) && clock.is_frozen();
                 queue.put_back(key, if waits { Progress::Waits } else { progress }, Instant::now());
             }
@@ -145,9 +147,9 @@ async fn follow<K: Key>(storage: &Storage, controller: &dyn DynController<K>) ->
     }
 }
 
-/// [`Controller::reconcile`], which says what failed. A panic over one object stops nothing of what is done for the others.
+/// [`Controller::reconcile`], which logs failures. A panic over one object does not affect the others.
 async fn try_reconcile<K: Key>(controller: &dyn DynController<K>, key: K) -> (K, Progress) {
-    // Made within, so that what panics before its first turn is caught as well.
+    // Created inside, so that a panic before the first poll is caught as well.
     let reconciled = AssertUnwindSafe(async { controller.reconcile(&key).await }).catch_unwind().await;
     let progress = match reconciled.unwrap_or_else(|_| Err(Status::internal_error("it panicked"))) {
         Ok(progress) => progress,
@@ -162,14 +164,14 @@ async fn try_reconcile<K: Key>(controller: &dyn DynController<K>, key: K) -> (K,
     (key, progress)
 }
 
-/// Queues what each object of a collection is about, by its key; returns the moment after which changes are to be taken in.
+/// Queues what each object of a collection concerns, by its key; returns the moment after which changes must be read.
 pub(super) async fn queue_all(
     registry: &Registry,
     collection: &Collection,
     queue: &mut Queue<String>,
     about: impl Fn(&str) -> String,
 ) -> Result<Moment, Status> {
-    // Before the state is read: what changes meanwhile is seen twice rather than never.
+    // Taken before the state is read: changes in between are then seen twice rather than never.
     let before = registry.storage.now();
     let snapshot = registry.storage.snapshot(collection, At::Newest).await;
     let snapshot = snapshot.map_err(|_| Status::internal_error("what is stored can't be read"))?;
@@ -188,7 +190,7 @@ mod tests {
     use super::*;
     use crate::registry::fixture;
 
-    /// Looks at things with much in its hands.
+    /// Handles keys while it holds much memory.
     struct Large(Storage);
 
     impl Controller for Large {
@@ -209,7 +211,7 @@ mod tests {
         }
     }
 
-    /// Panics at one of its keys, and at its first beginning.
+    /// Panics at one of its keys, and at its first start.
     #[derive(Clone)]
     struct Broken {
         storage: Storage,

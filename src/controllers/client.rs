@@ -1,4 +1,4 @@
-//! What controllers of workloads read and write, each under its own account, by the same way as clients do.
+//! How workload controllers read and write objects, each with its own account, in the same way as clients.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl Kind {
     }
 }
 
-/// One controller's way to the objects.
+/// The access of one controller to objects.
 #[derive(Clone)]
 pub(super) struct Client {
     pub registry: Arc<Registry>,
@@ -56,13 +56,13 @@ impl Client {
         Client { registry: Arc::clone(registry), user, component: account, recorder: recorder.clone() }
     }
 
-    /// The same as a user that is not a service account.
+    /// The same client, as a user that is not a service account.
     pub fn of_user(mut self, name: &str) -> Self {
         self.user = UserInfo::authenticated(name, Vec::new());
         self
     }
 
-    /// The same under another name in events.
+    /// The same client, with another name in events.
     pub fn called(mut self, component: &'static str) -> Self {
         self.component = component;
         self
@@ -79,7 +79,7 @@ impl Client {
         stored.map(|stored| read(&stored)).transpose()
     }
 
-    /// Those of `keys` that are there.
+    /// The objects of `keys` that exist.
     pub async fn get_all(&self, kind: Kind, keys: &[Arc<str>]) -> Result<Vec<Value>, Status> {
         let mut found = Vec::with_capacity(keys.len());
         for key in keys {
@@ -88,7 +88,8 @@ impl Client {
         Ok(found)
     }
 
-    /// The objects of a namespace, or of all (and of cluster scope) where it is empty, that `is_wanted`.
+    /// The objects of a namespace, or of all namespaces (or in cluster scope) if it is empty, for which `is_wanted` is
+    /// true.
     pub async fn list(
         &self,
         kind: Kind,
@@ -114,7 +115,7 @@ impl Client {
         Ok(Target { resource, version, subresource, namespace, name })
     }
 
-    /// Where the object is that a reference names by `apiVersion`, `kind` and `name`; `None` where nothing serves the kind.
+    /// The target that a reference names by `apiVersion`, `kind` and `name`; `None` if the kind is not served.
     pub async fn target_of(&self, reference: &Value, namespace: &str) -> Result<Option<Target>, Status> {
         let api_version = reference.str_at(&["apiVersion"]);
         let (group, version) = group_version(api_version);
@@ -127,7 +128,7 @@ impl Client {
         Ok(Some(Target { resource, version, subresource: Subresource::Main, namespace, name }))
     }
 
-    /// Replaces the Scale of an object, if it is still as it was read.
+    /// Replaces the Scale of an object, if it has not changed since it was read.
     pub async fn update_scale(&self, target: &Target, scale: &Value) -> Result<(), Status> {
         let request = UpdateRequest {
             body: body(scale),
@@ -158,8 +159,8 @@ impl Client {
         self.put(kind, Subresource::Main, object).await
     }
 
-    /// Gives an object the status, if it is still as it was read, and has another one. A writer that changed it meanwhile wins: the
-    /// change that says so has it looked at again.
+    /// Sets the status of an object, if it differs and the object has not changed since it was read. If another writer
+    /// has changed it meanwhile, that change queues it again.
     pub async fn update_status(&self, kind: Kind, object: &Value, status: Value) -> Result<(), Status> {
         if object.get("status") == Some(&status) {
             return Ok(());
@@ -170,7 +171,7 @@ impl Client {
         }
     }
 
-    /// Gives an object the status, if it is still as it was read.
+    /// Sets the status of an object, if it has not changed since it was read.
     pub async fn write_status(&self, kind: Kind, object: &Value, status: Value) -> Result<Value, Status> {
         let mut changed = object.clone();
         changed.make_object().insert("status", status);
@@ -180,7 +181,7 @@ impl Client {
         Ok(written.object)
     }
 
-    /// Replaces what a subresource is about, if the object is still as it was read.
+    /// Updates a subresource, if the object has not changed since it was read.
     pub async fn update_part(&self, kind: Kind, part: &'static str, object: &Value) -> Result<Value, Status> {
         self.put(kind, Subresource::Part(part), object).await
     }
@@ -205,7 +206,7 @@ impl Client {
         self.patch_target(&target, PatchType::Merge, json::encode(patch)).await
     }
 
-    /// Where an object is, whichever kind it is of.
+    /// The target of an object of any kind.
     async fn target_of_object(&self, object: &Value) -> Result<Target, Status> {
         let (namespace, name) = place(object);
         let reference = object! {
@@ -216,7 +217,7 @@ impl Client {
         self.target_of(&reference, namespace).await?.ok_or_else(Status::not_found_generic)
     }
 
-    /// An object that is stored, in a version; `None` where it is gone or nothing serves that.
+    /// A stored object, in a version; `None` if it is gone or the version is not served.
     pub async fn read_as(&self, api_version: &str, stored: &Value) -> Result<Option<Value>, Status> {
         let (namespace, name) = place(stored);
         let kind = stored.str_at(&["kind"]);
@@ -233,7 +234,7 @@ impl Client {
         Ok(self.target_of_object(object).await?.version.status)
     }
 
-    /// Patches an object of any kind, or a part of it; returns it as it is then.
+    /// Patches an object of any kind, or a part of it; returns the result.
     pub async fn patch(
         &self,
         object: &Value,
@@ -244,7 +245,7 @@ impl Client {
         self.patch_target(&target, patch_type, bytes).await
     }
 
-    /// Deletes an object of any kind without a grace period; that it is gone already is fine.
+    /// Deletes an object of any kind without a grace period; it is not an error if it is already gone.
     pub async fn delete_at_once(&self, object: &Value) -> Result<(), Status> {
         let target = self.target_of_object(object).await?;
         self.delete_target(&target, object, Some(0)).await
@@ -264,7 +265,7 @@ impl Client {
         Ok(written.object)
     }
 
-    /// Deletes an object, in the background for its dependents; that it is gone already is fine.
+    /// Deletes an object, in the background for its dependents; it is not an error if it is already gone.
     pub async fn delete(&self, kind: Kind, object: &Value, grace_period_s: Option<i64>) -> Result<(), Status> {
         let (namespace, name) = place(object);
         let target = self.target(kind, Subresource::Main, namespace, name).await?;
@@ -285,7 +286,7 @@ impl Client {
         }
     }
 
-    /// Gives a pod its node.
+    /// Binds a pod to a node.
     pub async fn bind(&self, pod: &Value, node: &str) -> Result<(), Status> {
         let (namespace, name) = place(pod);
         let target = self.target(PODS, Subresource::Main, namespace, name).await?;
@@ -307,12 +308,12 @@ impl Client {
         self.registry.create_binding(&target, &self.user, &request, &mut Warnings::default()).await
     }
 
-    /// Records what was done for an object. Nobody waits for it.
+    /// Records an event for an object, without waiting for it.
     pub fn tell(&self, object: &Value, type_: &'static str, reason: impl Into<Cow<'static, str>>, message: String) {
         self.recorder.record(RecordedEvent::new(self.component, object, type_, reason.into(), message));
     }
 
-    /// The same in the form of `events.k8s.io`, with what was being done.
+    /// The same in the form of `events.k8s.io`, with the action.
     pub fn tell_during(
         &self,
         action: &'static str,
@@ -357,7 +358,7 @@ pub(super) fn key_of(object: &Value) -> String {
     }
 }
 
-/// A number in an object; 0 where there is none.
+/// A number in an object; 0 if there is none.
 pub(super) fn int_at(object: &Value, path: &[&str]) -> i64 {
     object.at(path).and_then(Value::as_i64).unwrap_or_default()
 }
@@ -367,12 +368,12 @@ pub(super) fn time_at(object: &Value, path: &[&str]) -> Option<Timestamp> {
     object.str_at(path).parse().ok()
 }
 
-/// A time as objects have it.
+/// A time in the form used in objects.
 pub(super) fn written(time: Timestamp) -> Value {
     Value::from(time::format_seconds(time))
 }
 
-/// What is left until `seconds` after `since`; `None` where they have passed.
+/// The time left until `seconds` after `since`; `None` if they have passed.
 pub(super) fn left(since: Timestamp, seconds: i64, now: Timestamp) -> Option<Duration> {
     let end = since.checked_add(SignedDuration::from_secs(seconds)).ok()?;
     let left = end.duration_since(now);
@@ -387,7 +388,7 @@ pub(super) fn sooner(one: Option<Duration>, other: Option<Duration>) -> Option<D
     }
 }
 
-/// The reference to the owner that manages an object; `None` where nobody does.
+/// The reference to the owner that manages an object; `None` if there is none.
 pub(super) fn controller_of(object: &Value) -> Option<&Value> {
     let is_controller = |owner: &&Value| owner.get("controller").and_then(Value::as_bool) == Some(true);
     object.items_at(&["metadata", "ownerReferences"]).iter().find(is_controller)

@@ -3,7 +3,7 @@
 use crate::object;
 use crate::value::Value;
 
-/// What a condition is to say.
+/// The desired content of a condition.
 #[derive(Clone, Debug)]
 pub(super) struct DesiredCondition<'s> {
     pub type_: &'s str,
@@ -17,7 +17,7 @@ pub(super) fn find<'c>(conditions: &'c [Value], type_: &str) -> Option<&'c Value
     conditions.iter().find(|condition| condition.str_at(&["type"]) == type_)
 }
 
-/// Whether there is a condition of a type that holds.
+/// Whether the condition of a type is true.
 pub(super) fn holds(conditions: &[Value], type_: &str) -> bool {
     find(conditions, type_).is_some_and(|condition| condition.str_at(&["status"]) == "True")
 }
@@ -32,7 +32,8 @@ pub(super) fn is_finished(job: &Value) -> bool {
     holds(of(job), "Complete") || holds(of(job), "Failed")
 }
 
-/// Sets a condition; the time of its last change stays where its status is the same. One that says the same already stays.
+/// Sets a condition; the time of its last change is kept if its status is the same. A condition with the same content
+/// is kept as it is.
 pub(super) fn set(conditions: &mut Vec<Value>, said: &DesiredCondition<'_>, now: &Value) {
     let mut condition = object! {
         "type" => said.type_,
@@ -54,12 +55,12 @@ pub(super) fn set(conditions: &mut Vec<Value>, said: &DesiredCondition<'_>, now:
     *known = condition;
 }
 
-/// Takes the condition of a type away.
+/// Removes the condition of a type.
 pub(super) fn remove(conditions: &mut Vec<Value>, type_: &str) {
     conditions.retain(|condition| condition.str_at(&["type"]) != type_);
 }
 
-/// Puts conditions into a status; none leave no list behind.
+/// Puts conditions into a status; without any, the list is removed.
 pub(super) fn put(status: &mut Value, conditions: Vec<Value>) {
     let fields = status.make_object();
     if conditions.is_empty() {

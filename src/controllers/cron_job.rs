@@ -22,7 +22,7 @@ use crate::value::Value;
 const CRON_JOBS: Kind = Kind("batch", "cronjobs");
 const TYPE: (&str, &str) = ("batch/v1", "CronJob");
 const SCHEDULED: &str = "batch.kubernetes.io/cronjob-scheduled-timestamp";
-/// More than so many are worth a warning.
+/// More missed moments than this are worth a warning.
 const MISSED_MANY: i64 = 100;
 
 struct CronJobs {
@@ -54,7 +54,7 @@ impl Reconciler for CronJobs {
         let mut jobs = self.client.get_all(JOBS, &self.family.of(&cron)).await?;
         jobs.retain(|job| job.items_at(&["metadata", "ownerReferences"]).iter().any(|it| it.str_at(&["uid"]) == uid));
         let now = self.client.now();
-        // First: of those that go, nobody is told that they have ended.
+        // This comes first: no event is sent about the end of Jobs that are being deleted.
         let too_old = too_old(&cron, &jobs);
         for job in &too_old {
             self.client.delete(JOBS, job, None).await?;
@@ -86,7 +86,7 @@ impl Reconciler for CronJobs {
 }
 
 impl CronJobs {
-    /// The status without the jobs that have ended, which are told of unless they are `gone`.
+    /// The status without the jobs that have ended; events report these unless they are `gone`.
     fn settle(&self, cron: &Value, jobs: &[Value], gone: &[&Value]) -> Value {
         let mut status = cron.get("status").filter(|status| !status.is_null()).cloned().unwrap_or_else(|| object! {});
         let mut active = Vec::new();
@@ -109,7 +109,7 @@ impl CronJobs {
             let message = format!("Saw completed job: {}, condition: {end}", job.str_at(&["metadata", "name"]));
             self.client.tell_normal(cron, "SawCompletedJob", message);
         }
-        // It is only told of: where it was made for a moment, it is taken in as that moment is looked at again.
+        // Only an event reports it: if it was made for a moment, it is added when that moment is handled again.
         for job in jobs.iter().filter(|job| !conditions::is_finished(job)) {
             let uid = job.str_at(&["metadata", "uid"]);
             if !active.iter().any(|known| known.str_at(&["uid"]) == uid) {
@@ -125,7 +125,7 @@ impl CronJobs {
         status
     }
 
-    /// Starts the Job of a moment, as far as others that run allow it.
+    /// Starts the Job of a moment, if other running Jobs allow it.
     async fn begin(
         &self,
         cron: &Value,
@@ -144,7 +144,7 @@ impl CronJobs {
         let mut active = status.items_at(&["active"]).to_vec();
         let made = jobs.iter().find(|job| job.str_at(&["metadata", "name"]) == name);
         if made.is_some() || time_at(status, &["lastScheduleTime"]) == Some(at) {
-            // It was made, and not noted: whoever made it did not come further.
+            // It was created but not recorded: its creator did not get further.
             let is_noted = |job: &Value| active.iter().any(|known| known.get("uid") == job.at(&["metadata", "uid"]));
             if let Some(job) = made.filter(|job| !conditions::is_finished(job) && !is_noted(job)) {
                 active.push(reference_to(job));
@@ -197,7 +197,7 @@ impl CronJobs {
     }
 }
 
-/// When the last Job ended well, by its status or by one that is there; `None` where none did.
+/// When the last Job ended well, by its status or by one that is there; `None` if none did.
 fn last_success(status: &Value, jobs: &[Value]) -> Option<Value> {
     let succeeded = jobs.iter().filter(|job| conditions::holds(conditions::of(job), "Complete"));
     let times = succeeded.filter_map(|job| time_at(job, &["status", "completionTime"]));
@@ -251,14 +251,14 @@ fn new_job(cron: &Value, name: &str, at: Timestamp, reference: Value) -> Value {
     }
 }
 
-/// What a schedule says now.
+/// The current state of a schedule.
 #[derive(Debug, PartialEq)]
 struct Due {
-    /// The last moment that has passed and is not done.
+    /// The last moment that has passed without its Job.
     at: Option<Timestamp>,
-    /// How many have passed and are not done, if all are as far apart as the first two.
+    /// How many have passed without their Jobs, if all are as far apart as the first two.
     missed: i64,
-    /// It should have begun before.
+    /// Whether the Job should have started earlier.
     is_too_late: bool,
     next: Option<Duration>,
 }
@@ -281,13 +281,13 @@ fn due(cron: &Value, schedule: &Schedule, now: Timestamp) -> Due {
     Due { at, missed, is_too_late, next: left }
 }
 
-/// How many moments have passed since the `first`, with it.
+/// How many moments have passed since the `first`, including it.
 fn missed_from(first: Timestamp, schedule: &Schedule, now: Timestamp) -> i64 {
     let interval_s = schedule.next(first).map_or(i64::MAX, |second| second.duration_since(first).as_secs());
     now.duration_since(first).as_secs() / interval_s.max(1) + 1
 }
 
-/// The jobs that have ended and are beyond what is to be kept, the oldest.
+/// The oldest finished jobs beyond the history limits.
 fn too_old<'j>(cron: &Value, jobs: &'j [Value]) -> Vec<&'j Value> {
     let mut surplus = Vec::new();
     for (condition, field, default) in
@@ -336,10 +336,10 @@ mod tests {
         assert_eq!(check(""), (ten("01:00"), 6, Some(300)));
         assert_eq!(check("status: {lastScheduleTime: '2026-01-01T00:50:00Z'}"), (ten("01:00"), 1, Some(300)));
         assert_eq!(check("status: {lastScheduleTime: '2026-01-01T01:00:00Z'}"), (None, 0, Some(300)));
-        // Only what is not older than the deadline counts.
+        // Only moments within the deadline count.
         assert_eq!(check("spec: {startingDeadlineSeconds: 60}"), (None, 0, Some(300)));
         assert_eq!(check("spec: {startingDeadlineSeconds: 900}"), (ten("01:00"), 1, Some(300)));
-        // However long ago the last one was, none is gone through for it.
+        // However long ago the last one was, the moments since then are not enumerated.
         let long_ago = check("status: {lastScheduleTime: '0001-01-01T00:00:00Z'}");
         assert_eq!((long_ago.0, long_ago.2), (ten("01:00"), Some(300)));
         assert!(long_ago.1 > 100_000_000);

@@ -22,7 +22,8 @@ pub(super) struct Definitions {
     pub registry: Arc<Registry>,
 }
 
-/// A key is a group: names are a matter within one, so a change is seen to without reading the definitions of others.
+/// A key is a group: names only conflict within a group, so a change is handled without reading the definitions of
+/// other groups.
 impl Controller for Definitions {
     type Key = String;
     const AT_ONCE: usize = 16;
@@ -57,7 +58,7 @@ fn group_of(name: &str) -> &str {
     name.split_once('.').map_or("", |(_, group)| group)
 }
 
-/// Brings the definitions of a group as far as they go.
+/// Advances the definitions of a group as far as possible.
 async fn sync_group(registry: &Arc<Registry>, stored: &[&Arc<Stored>]) -> Result<Progress, Status> {
     let mut definitions = stored.iter().map(|stored| decode(stored)).collect::<Result<Vec<_>, _>>()?;
     let mut progress = Progress::Done;
@@ -94,7 +95,8 @@ fn failed(error: &dyn std::fmt::Display) -> Status {
     Status::internal_error(&error.to_string())
 }
 
-/// Writes the status (and finalizers) of a definition; what changed meanwhile wins, and is looked at again.
+/// Writes the status (and finalizers) of a definition; if it has changed meanwhile, nothing is written, and it is
+/// handled again.
 async fn write(registry: &Arc<Registry>, wanted: Definition) -> Result<Definition, Status> {
     let target = target(registry, wanted.name()).await?;
     match registry.write_status(&target, &user(), MANAGER, wanted.encode()).await {
@@ -111,7 +113,7 @@ async fn target(registry: &Arc<Registry>, name: &str) -> Result<Target, Status> 
     Ok(Target { resource, version, subresource: Subresource::Status, namespace: String::new(), name: name.to_owned() })
 }
 
-/// Deletes the objects of a definition that is being deleted, and takes its finalizer away once there are none.
+/// Deletes the objects of a definition that is being deleted, and removes its finalizer once there are none.
 async fn finalize(registry: &Arc<Registry>, definition: &Definition, now: &str) -> Result<Progress, Status> {
     let held = definition.metadata.get("finalizers").and_then(Value::as_array).unwrap_or_default();
     if !definition.is_being_deleted() || !held.iter().any(|name| name.as_str() == Some(CLEANUP_FINALIZER)) {
@@ -151,11 +153,11 @@ async fn finalize(registry: &Arc<Registry>, definition: &Definition, now: &str) 
 /// Reasons of `Terminating` that stay until the objects are gone.
 const IN_PROGRESS: [&str; 2] = ["InstanceDeletionInProgress", "InstanceDeletionFailed"];
 
-/// How far the objects of a definition are deleted.
+/// The progress of deleting the objects of a definition.
 enum Emptied {
-    /// None is left; the condition that says so.
+    /// None is left; this is the condition for that.
     Done(Condition),
-    /// Some stay for their finalizers.
+    /// Some stay because of their finalizers.
     NotYet,
     /// They can't be read or deleted, for this reason.
     Failed(String),
@@ -165,7 +167,7 @@ enum Emptied {
 async fn delete_objects(registry: &Arc<Registry>, definition: &Definition) -> Result<Emptied, Status> {
     let done = Emptied::Done(condition("Terminating", "False", "InstanceDeletionCompleted", "removed all instances"));
     let names = &definition.status.accepted_names;
-    // The objects of a built-in kind of that name are not its own.
+    // The objects of a built-in kind with that name are not its own.
     let resource = registry.resolve(&definition.spec.group, &names.plural).await?;
     let Some(resource) = resource.filter(|resource| resource.definition.is_some()) else { return Ok(done) };
     let version = Arc::clone(resource.storage());

@@ -39,9 +39,9 @@ struct Disruption {
 struct KnownBudgets {
     /// The budgets by their keys, with what they select.
     budgets: BTreeMap<String, Option<Arc<LabelSelector>>>,
-    /// Where the controllers are that were asked for their number of pods.
+    /// The collections of the controllers that were asked for their number of pods.
     scaled: BTreeSet<Collection>,
-    /// The keys of pods that were told to have several budgets.
+    /// The keys of pods for which several budgets were reported.
     told: BTreeSet<String>,
 }
 
@@ -53,11 +53,11 @@ impl KnownBudgets {
     }
 }
 
-/// How many pods there are to be.
+/// How many pods there should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Expected {
     pods: i64,
-    /// Whether some have no controller, which then are not counted.
+    /// Whether some have no controller; these are not counted.
     has_unmanaged: bool,
 }
 
@@ -87,7 +87,7 @@ impl Reconciler for Disruption {
         if !PODS.is(&change.collection) && !known.scaled.contains(&change.collection) {
             return Vec::new();
         }
-        // Which of them it is about shows when they are looked at.
+        // Which of them it concerns becomes clear when they are handled.
         let Some((namespace, _)) = change.key.split_once('/') else { return Vec::new() };
         known.budgets_in(namespace).map(|(key, _)| key.clone()).collect()
     }
@@ -139,7 +139,7 @@ impl Disruption {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells each pod once that other budgets cover it than the first one by name, which is that of `key`.
+    /// Reports once for each pod that other budgets cover it besides the first one by name, which is that of `key`.
     fn tell_of_several(&self, key: &str, namespace: &str, covered: &[Value]) {
         let mut known = self.known();
         let budgets = known.budgets_in(namespace);
@@ -159,9 +159,9 @@ impl Disruption {
         }
     }
 
-    /// How many pods there are to be, where the budget depends on it: what their controllers say.
+    /// How many pods there should be according to their controllers, if the budget depends on it.
     ///
-    /// Errors: a pod whose controller does not say so.
+    /// Errors: a pod whose controller does not define a number.
     async fn expected(
         &self,
         budget: &Value,
@@ -193,8 +193,8 @@ impl Disruption {
         Ok(Ok(Expected { pods: scales.values().sum(), has_unmanaged }))
     }
 
-    /// The uid of what says how many pods a controller is to have, and how many: that of a ReplicaSet's Deployment, or its own
-    /// Scale; `None` where it is gone.
+    /// The number of pods that a controller should have, and the uid of the object that defines it: a ReplicaSet's
+    /// Deployment, or its own Scale; `None` if it is gone.
     ///
     /// Errors: its kind is not served, or it has no Scale.
     async fn scale_of(
@@ -231,7 +231,7 @@ impl Disruption {
     }
 }
 
-/// Whether it is news to a budget that it covers no pods.
+/// Whether the status of a budget does not yet show that it covers no pods.
 fn was_told_otherwise(budget: &Value) -> bool {
     let seen = int_at(budget, &["status", "observedGeneration"]);
     seen != int_at(budget, &["metadata", "generation"]) || int_at(budget, &["status", "expectedPods"]) > 0
@@ -243,14 +243,14 @@ fn selector_of(budget: &Stored) -> Option<Arc<LabelSelector>> {
     eviction::selector(&budget).map(Arc::new)
 }
 
-/// What a pod is told that several budgets cover.
+/// The message for a pod that several budgets cover.
 fn several_budgets(pod: &Value, chosen: &str) -> String {
     let (namespace, name) = place(pod);
     let [namespace, name, chosen] = [namespace, name, chosen].map(go_quote);
     format!("Pod {namespace}/{name} matches multiple PodDisruptionBudgets.  Chose {chosen} arbitrarily.")
 }
 
-/// What is told of pods that a budget covers and no controller has.
+/// The message about pods that a budget covers and that have no controller.
 fn unmanaged_pods(budget: &Value) -> String {
     let selector = go_selector(budget.at(&["spec", "selector"]));
     format!(
@@ -260,7 +260,7 @@ fn unmanaged_pods(budget: &Value) -> String {
     )
 }
 
-/// The status of a budget over the pods that it covers; and when it changes by itself.
+/// The status of a budget over the pods that it covers; and when it changes without any event.
 fn status_of(
     budget: &Value,
     covered: &[Value],
@@ -309,7 +309,7 @@ fn status_of(
     (status, again)
 }
 
-/// The evicted pods that are still there and not yet being deleted. One that stays too long counts again.
+/// The evicted pods that still exist and are not yet being deleted. A pod that stays too long counts again.
 fn still_disrupted(budget: &Value, covered: &[Value], now: Timestamp) -> (Map, Option<Duration>) {
     let mut again = None;
     let mut disrupted = Map::new();
@@ -332,7 +332,7 @@ fn say(conditions: &mut Vec<Value>, (status, reason, message): (&str, &str, &str
     if let Some(condition) = conditions.iter_mut().find(|it| it.str_at(&["type"]) == "DisruptionAllowed") {
         let fields = condition.make_object();
         fields.insert("observedGeneration", Value::Int(generation));
-        // This condition has a message, also where it says nothing.
+        // This condition has a message even if it is empty.
         fields.insert("message", Value::from(message));
     }
 }
@@ -376,7 +376,7 @@ mod tests {
         check("spec: {maxUnavailable: 2}", 3, [2, 1, 1]);
         check("spec: {maxUnavailable: 34%}", 3, [2, 1, 1]);
         check("spec: {minAvailable: 0}", 3, [2, 0, 2]);
-        // One that was evicted is not healthy, for a while.
+        // An evicted pod does not count as healthy, for a while.
         let evicted = "spec: {minAvailable: 1}\nstatus: {disruptedPods: {a: '2026-01-01T00:00:50Z'}}";
         check(evicted, 3, [1, 1, 0]);
         check(&evicted.replace("00:00:50", "00:00:00").replace("2026", "2025"), 3, [2, 1, 1]);

@@ -1,4 +1,4 @@
-//! Endpoints that people write for a service without a selector, mirrored as EndpointSlices.
+//! Endpoints that users write for a service without a selector, mirrored as EndpointSlices.
 //!
 //! Source: `pkg/controller/endpointslicemirroring` of Kubernetes 1.37.
 
@@ -23,7 +23,7 @@ const TYPE: (&str, &str) = ("v1", "Endpoints");
 const MANAGER: &str = "endpointslicemirroring-controller.k8s.io";
 const SKIP: &str = "endpointslice.kubernetes.io/skip-mirror";
 const LEADER: &str = "control-plane.alpha.kubernetes.io/leader";
-/// Annotations of Endpoints that are about them alone.
+/// Annotations of Endpoints that only concern the Endpoints themselves.
 const OWN_ANNOTATIONS: [&str; 2] =
     ["endpoints.kubernetes.io/last-change-trigger-time", "kubectl.kubernetes.io/last-applied-configuration"];
 /// How many addresses of a subset are mirrored.
@@ -86,7 +86,7 @@ impl Mirror {
     }
 }
 
-/// Whether Endpoints are for others to see: leases of old leaders are not.
+/// Whether Endpoints are mirrored: old leader election locks are not.
 fn is_mirrored(endpoints: &Value) -> bool {
     endpoints.str_at(&["metadata", "labels", SKIP]) != "true"
         && endpoints.at(&["metadata", "annotations", LEADER]).is_none()
@@ -96,11 +96,12 @@ fn is_without_selector(service: &Value) -> bool {
     service.at(&["spec", "selector"]).is_none_or(Value::is_null)
 }
 
-/// The slices that mirror Endpoints: for each set of ports and each family of addresses one, with the endpoints by their identities.
+/// The slices that mirror Endpoints: one for each set of ports and each address family, with the endpoints by their
+/// identities.
 #[derive(Debug, Default)]
 struct MirroredSlices {
     slices: BTreeMap<SliceKey, Slice>,
-    /// How many addresses are not valid, and how many are not mirrored for whatever reason.
+    /// How many addresses are invalid, and how many are not mirrored for any reason.
     invalid: usize,
     left_out: usize,
 }
@@ -168,8 +169,8 @@ fn endpoint_of(address: &Value, ip: &str, is_ready: bool) -> Value {
     endpoint
 }
 
-/// Compares the slices that are wanted with those that are there. One of the same ports and family is kept, and one of the same family
-/// that is of no use any more is filled anew.
+/// Compares the wanted slices with the existing ones. A slice with the same ports and family is kept, and an unneeded
+/// one of the same family is reused.
 fn compared(endpoints: &Value, wanted: BTreeMap<SliceKey, Slice>, there: Vec<Value>) -> Changes {
     let mut changes = Changes::default();
     let mut by_place: BTreeMap<(String, String), Vec<Value>> = BTreeMap::new();
@@ -199,7 +200,7 @@ fn compared(endpoints: &Value, wanted: BTreeMap<SliceKey, Slice>, there: Vec<Val
     changes
 }
 
-/// A slice with what it is to say; `None` where it says so already.
+/// A slice with the wanted content; `None` if it already has it.
 fn filled(endpoints: &Value, mut known: Value, slice: &Slice) -> Option<Value> {
     let (labels, annotations) = (labels_of(endpoints), annotations_of(endpoints));
     let has = |field: &str| known.at(&["metadata", field]).and_then(Value::as_object).cloned().unwrap_or_default();
@@ -287,7 +288,7 @@ mod tests {
         [changes.create.len(), changes.update.len(), changes.delete.len()]
     }
 
-    /// The slices that such changes leave, as they are stored.
+    /// The stored slices after such changes.
     fn stored(changes: Changes) -> Vec<Value> {
         let mut slices = changes.create;
         for slice in &mut slices {

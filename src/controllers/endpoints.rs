@@ -72,7 +72,7 @@ impl Reconciler for Endpoints {
     }
 }
 
-/// The Endpoints of a service, made of those that are there.
+/// The Endpoints of a service, based on the existing ones.
 fn wanted(service: &Value, members: &[Member], there: Option<&Value>) -> Value {
     let (namespace, name) = place(service);
     let new = || {
@@ -104,11 +104,11 @@ fn wanted(service: &Value, members: &[Member], there: Option<&Value>) -> Value {
     endpoints
 }
 
-/// Addresses with the same ports stand together.
+/// Groups addresses with the same ports.
 fn subsets_of(service: &Value, members: &[Member]) -> Vec<Value> {
     let is_six = service.items_at(&["spec", "ipFamilies"]).first().and_then(Value::as_str) == Some("IPv6");
     let mut subsets: Vec<(Vec<Value>, [Vec<Value>; 2])> = Vec::new();
-    // A pod that is being deleted is in neither list, unless the service wants also those that are not ready.
+    // A pod that is being deleted is in neither list, unless the service also wants unready ones.
     for member in members.iter().filter(|member| !member.is_going || member.is_ready) {
         let Some(address) = member.addresses.iter().find(|address| address.contains(':') == is_six) else { continue };
         if member.ports.is_empty() && !is_headless(service) {

@@ -1,4 +1,4 @@
-//! The claims of ephemeral volumes: each is made for its pod, which it goes with.
+//! The claims of ephemeral volumes: each is created for its pod, and deleted with it.
 //!
 //! Source: `pkg/controller/volume/ephemeral` of Kubernetes 1.37.
 
@@ -18,7 +18,7 @@ use crate::store::{ChangeEvent, Collection};
 use crate::value::{Value, json};
 
 const CLAIMS: Kind = Kind("", "persistentvolumeclaims");
-/// What the bytes of every pod with such a volume contain.
+/// A text that the bytes of every pod with such a volume contain.
 const EPHEMERAL: &[u8] = b"\"ephemeral\":{";
 
 struct EphemeralVolumes {
@@ -47,7 +47,7 @@ impl Reconciler for EphemeralVolumes {
 
     fn note(&self, change: &ChangeEvent) -> Vec<String> {
         if CLAIMS.is(&change.collection) && change.stored.is_none() {
-            // One that a pod still wants is made again.
+            // A claim that a pod still needs is created again.
             return self.pods().get(&*change.key).cloned().into_iter().collect();
         }
         if !PODS.is(&change.collection) {

@@ -1,7 +1,7 @@
-//! Which objects have which controller: the index of one kind of children by their owners.
+//! An index of the children of one kind by their owners (controllers).
 //!
-//! Kept from the feed, and told by the owners themselves what they have just made, so that none is made twice. Objects without
-//! a controller are kept apart: an owner whose selector matches them takes them over.
+//! Kept up to date from the feed; owners also add what they have just created, so that nothing is created twice.
+//! Objects without a controller are kept separately: an owner whose selector matches them adopts them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
@@ -26,7 +26,7 @@ pub(super) struct Family {
 
 #[derive(Default)]
 struct FamilyIndex {
-    /// What each owner selects, by its key.
+    /// The selector of each owner, by its key.
     selectors: BTreeMap<Arc<str>, Option<LabelSelector>>,
     /// The children of each owner, by its uid.
     children: HashMap<Arc<str>, BTreeSet<Arc<str>>>,
@@ -49,7 +49,7 @@ impl Family {
         *self.index() = FamilyIndex::default();
     }
 
-    /// Takes a change in; returns the keys of the owners that it is about.
+    /// Records a change; returns the keys of the owners that it concerns.
     pub fn note(&self, change: &ChangeEvent) -> Vec<String> {
         if self.owners.is(&change.collection) {
             let mut index = self.index();
@@ -120,7 +120,7 @@ impl Family {
         self.index().add_child(owner.str_at(&["metadata", "uid"]), super::client::key_of(owner), &key);
     }
 
-    /// The children of an owner as they are now, after those were taken over and let go that its selector says so of.
+    /// The current children of an owner, after adopting and releasing objects according to its selector.
     pub async fn claimed(
         &self,
         client: &Client,
@@ -149,7 +149,7 @@ impl Family {
         Ok(claimed)
     }
 
-    /// Gives a child that still is as it was read other owners; `None` where it has changed.
+    /// Replaces the owner references of a child that has not changed since it was read; `None` if it has.
     async fn set_references(
         &self,
         client: &Client,
@@ -238,7 +238,7 @@ fn selector_of(stored: &Stored) -> Option<LabelSelector> {
     json::decode(&stored.bytes).ok().and_then(|owner| selector(&owner))
 }
 
-/// What an owner selects; `None` where it selects nothing.
+/// What an owner selects; `None` if it selects nothing.
 pub(super) fn selector(owner: &Value) -> Option<LabelSelector> {
     let selector = owner.at(&["spec", "selector"])?;
     let labels_alone = owner.str_at(&["kind"]) == "ReplicationController";
@@ -250,20 +250,20 @@ pub(super) fn selector(owner: &Value) -> Option<LabelSelector> {
     LabelSelector::decode(&selector).ok()
 }
 
-/// What is to become of an object that an owner may have to do with.
+/// The relation between an owner and an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Claim {
-    /// It is the owner's.
+    /// It belongs to the owner.
     Owned,
-    /// It has no controller, and the owner takes it.
+    /// It has no controller, and the owner adopts it.
     Adopt,
-    /// It is the owner's, and its labels are no longer those that the owner selects.
+    /// It belongs to the owner, but the owner no longer selects its labels.
     Release,
     /// The owner has nothing to do with it.
     Foreign,
 }
 
-/// What is to become of an object.
+/// Decides what an owner does with an object.
 ///
 /// Source: `ControllerRefManager` of `pkg/controller`, release 1.37.
 pub(super) fn claim(owner: &Value, selector: &LabelSelector, child: &Value) -> Claim {

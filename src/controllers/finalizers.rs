@@ -1,7 +1,7 @@
-//! Finalizers that controllers set on objects and take from them. Those of others stay as they are.
+//! Finalizers that controllers add to objects and remove from them. Those of others stay as they are.
 //!
-//! The whole list is written at once, so each write names the object's resourceVersion: where another writer has changed the
-//! object since it was read, the answer is 409, and the loop of controllers has it looked at again.
+//! The whole list is written at once, so each write names the object's resourceVersion: if another writer has changed
+//! the object since it was read, the answer is 409, and the controller loop retries it.
 
 use super::client::{Client, Kind, place};
 use crate::meta::Status;
@@ -13,15 +13,15 @@ pub(super) fn has(object: &Value, finalizer: &str) -> bool {
     object.items_at(&["metadata", "finalizers"]).iter().any(|name| name.as_str() == Some(finalizer))
 }
 
-/// Gives an object a finalizer; returns it as it is then.
+/// Adds a finalizer to an object; returns the result.
 ///
-/// Errors: 404, 409 where the object is not as it was read, and those of any write.
+/// Errors: 404, 409 if the object has changed since it was read, and those of any write.
 pub(super) async fn add(client: &Client, kind: Kind, object: &Value, finalizer: &str) -> Result<Value, Status> {
     let kept = others(object, finalizer).chain([Value::from(finalizer)]);
     replace(client, kind, object, kept.collect()).await
 }
 
-/// Takes a finalizer from an object; returns it as it is then.
+/// Removes a finalizer from an object; returns the result.
 ///
 /// Errors: as of [`add`].
 pub(super) async fn remove(client: &Client, kind: Kind, object: &Value, finalizer: &str) -> Result<Value, Status> {
@@ -38,7 +38,7 @@ async fn replace(client: &Client, kind: Kind, object: &Value, finalizers: Vec<Va
     client.merge(kind, namespace, name, &patch(object, finalizers)).await
 }
 
-/// The merge patch that replaces the finalizers of an object which still is as it was read.
+/// The merge patch that replaces the finalizers of an object that has not changed since it was read.
 pub(super) fn patch(object: &Value, finalizers: Vec<Value>) -> Value {
     let finalizers = if finalizers.is_empty() { Value::Null } else { Value::Array(finalizers) };
     object! { "metadata" => object! {

@@ -1,6 +1,6 @@
-//! The revisions of a template: ControllerRevisions, of which the newest is the present template.
+//! The revisions of a template: ControllerRevisions, of which the newest is the current template.
 //!
-//! What they hold is a patch that brings the template back, as `kubectl rollout undo` applies it.
+//! Their content is a patch that restores the template, as `kubectl rollout undo` applies it.
 //!
 //! Source: `pkg/controller/history` of Kubernetes 1.37.
 
@@ -13,10 +13,10 @@ use crate::value::Value;
 
 pub(super) const REVISIONS: Kind = Kind("apps", "controllerrevisions");
 const HASH: &str = "controller.kubernetes.io/hash";
-/// The label of pods that says which revision they are of.
+/// The label of pods with their revision.
 pub(super) const POD_HASH: &str = "controller-revision-hash";
 
-/// The revisions of an owner, of which the last is that of its present template.
+/// The revisions of an owner, of which the last is that of its current template.
 pub(super) async fn revisions(client: &Client, owner_type: (&str, &str), owner: &Value) -> Result<Vec<Value>, Status> {
     let (namespace, name) = place(owner);
     let uid = owner.str_at(&["metadata", "uid"]);
@@ -25,7 +25,7 @@ pub(super) async fn revisions(client: &Client, owner_type: (&str, &str), owner: 
     known.sort_by_key(number);
     let data = patch_of(owner);
     let newest = known.last().map_or(0, number);
-    // A user may have written the highest number there is.
+    // A user may have written the highest possible number.
     let next = newest.saturating_add(1);
     let at = known.iter().position(|revision| revision.get("data") == Some(&data));
     match at.map(|at| known.remove(at)) {
@@ -46,7 +46,7 @@ fn number(revision: &Value) -> i64 {
     int_at(revision, &["revision"])
 }
 
-/// The patch that brings the template of `owner` back.
+/// The patch that restores the template of `owner`.
 fn patch_of(owner: &Value) -> Value {
     let mut template = owner.at(&["spec", "template"]).cloned().unwrap_or_default();
     template.make_object().insert("$patch", Value::from("replace"));
@@ -71,7 +71,7 @@ fn new(owner_type: (&str, &str), owner: &Value, data: Value, number: i64) -> Val
     let hash = template_hash(&data, collisions);
     let labels = owner.at(&["spec", "template", "metadata", "labels"]).cloned();
     let mut labels = labels.filter(|labels| !labels.is_null()).unwrap_or_else(|| object! {});
-    // A DaemonSet marks its revisions as it marks its pods.
+    // The revisions of a DaemonSet have the same label as its pods.
     let label = if owner_type.1 == "DaemonSet" { POD_HASH } else { HASH };
     labels.make_object().insert(label, Value::from(hash.as_str()));
     let mut revision = object! {
@@ -93,11 +93,11 @@ fn new(owner_type: (&str, &str), owner: &Value, data: Value, number: i64) -> Val
     revision
 }
 
-/// Deletes the oldest revisions beyond a limit that no pod is of. `live` are the short or whole names that are in use.
+/// Deletes the oldest revisions beyond a limit that no pod uses. `live` are the short or whole names that are in use.
 pub(super) async fn clean_up(client: &Client, revisions: &[Value], limit: i64, live: &[&str]) -> Result<(), Status> {
     let is_live =
         |revision: &&Value| live.contains(&hash_of(revision)) || live.contains(&revision.str_at(&["metadata", "name"]));
-    // The last is the present one.
+    // The last one is current.
     let old = &revisions[..revisions.len().saturating_sub(1)];
     let unused: Vec<&Value> = old.iter().filter(|revision| !is_live(revision)).collect();
     let surplus = unused.len().saturating_sub(usize::try_from(limit).unwrap_or_default());

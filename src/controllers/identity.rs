@@ -2,7 +2,7 @@
 
 use crate::auth::UserInfo;
 
-/// The user that the controllers are to the registry.
+/// The controllers' user in the registry.
 const USER: &str = "system:apiserver";
 /// The manager of the fields that they set.
 pub(super) const MANAGER: &str = "kube-apiserver";
@@ -14,7 +14,7 @@ pub(super) fn user() -> UserInfo {
     UserInfo::authenticated(USER, vec![UserInfo::MASTERS.to_owned()])
 }
 
-/// The user that a controller of Kubernetes' controller manager is to webhooks.
+/// The user that webhooks see for a controller of Kubernetes' controller manager.
 pub(super) fn service_account(name: &str) -> UserInfo {
     const NAMESPACE: &str = "kube-system";
     UserInfo::authenticated(UserInfo::account_name(NAMESPACE, name), UserInfo::account_groups(NAMESPACE))

@@ -1,6 +1,6 @@
 //! Indexes of a Job as a set of ranges: `0-2,4,7-9`.
 //!
-//! A list of a few characters may name two thousand million indexes, so no range is ever written out: what a set takes is
+//! A list of a few characters may contain two billion indexes, so ranges are never expanded: the size of a set is
 //! bounded by the length of the text that it was read from and the number of pods that were added.
 
 use std::fmt;
@@ -8,7 +8,7 @@ use std::fmt;
 /// Indexes from 0 up to the completions of a Job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct IndexSet {
-    /// The first and the last of each range, in order; between two of them is at least one index that is in neither.
+    /// The first and the last of each range, in order; between two of them there is a gap of at least one index.
     ranges: Vec<(i64, i64)>,
     completions: i64,
 }
@@ -19,7 +19,7 @@ impl IndexSet {
         IndexSet { ranges: Vec::new(), completions }
     }
 
-    /// The indexes in `1,3-5` that are below `completions`; what is not an index or a range is passed over.
+    /// The indexes in `1,3-5` that are below `completions`; anything else is ignored.
     pub fn read(text: &str, completions: i64) -> Self {
         let mut set = IndexSet::new(completions);
         let ranges = text.split(',').filter_map(|part| {
@@ -35,7 +35,7 @@ impl IndexSet {
         self.add_ranges(indexes.into_iter().map(|index| (index, index)));
     }
 
-    /// What is in this set or in `other`.
+    /// The union of this set and `other`.
     pub fn union(mut self, other: &IndexSet) -> Self {
         self.add_ranges(other.ranges.iter().copied());
         self
@@ -55,7 +55,7 @@ impl IndexSet {
         self.ranges.iter().map(|(first, last)| last - first + 1).sum()
     }
 
-    /// How many indexes are in it and in `other`.
+    /// How many indexes are both in it and in `other`.
     pub fn common(&self, other: &IndexSet) -> i64 {
         let (mut own, mut others) = (self.ranges.iter().peekable(), other.ranges.iter().peekable());
         let mut count = 0;
@@ -88,7 +88,7 @@ impl IndexSet {
     }
 }
 
-/// As a Job's status has it: `1,3-5`; two in a row are `3,4`.
+/// The form in a Job's status: `1,3-5`; two in a row are `3,4`.
 impl fmt::Display for IndexSet {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, (first, last)) in self.ranges.iter().enumerate() {

@@ -1,9 +1,9 @@
 //! Services of the type LoadBalancer get an address, as a cloud would give them one.
 //!
-//! Nothing listens there. Each has an address of its own, of those behind [`BASE_IPV4`] and [`BASE_IPV6`], for as long as it is
-//! of this type: one of each of its families, which are found each by itself. One that names an address (`spec.loadBalancerIP`) has
-//! that, unless another has it: then it waits. A service of another class (`spec.loadBalancerClass`) is left to others until it goes or
-//! is of another type.
+//! Nothing listens there. As long as it has this type, each service has its own address for each of its families, after
+//! [`BASE_IPV4`] and [`BASE_IPV6`]; the families are independent. A service with `spec.loadBalancerIP` gets that
+//! address, unless another has it: then it waits. A service of another class (`spec.loadBalancerClass`) is left to
+//! others until it goes or is of another type.
 //!
 //! Source: `k8s.io/cloud-provider/controllers/service` of Kubernetes 1.37.
 
@@ -26,11 +26,11 @@ use crate::value::Value;
 /// The finalizer of services that have an address.
 const FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";
 const TYPE: &str = "LoadBalancer";
-/// What numbers are added to. They begin at 1: no service has this address itself.
+/// The address to which numbers are added. They begin at 1: no service has this address itself.
 const BASE_IPV4: u32 = u32::from_be_bytes([172, 30, 0, 0]);
 /// As [`BASE_IPV4`].
 const BASE_IPV6: u128 = 0xfd1e_0000_0000_0000_0000_0000_0000_0000;
-/// The last number: that of the last address but one of `172.30.0.0/16`.
+/// The last number: that of the second to last address of `172.30.0.0/16`.
 const NUMBER_MAX: u16 = u16::MAX - 1;
 
 struct LoadBalancers {
@@ -41,7 +41,7 @@ struct LoadBalancers {
 /// The addresses of services: no two have the same.
 #[derive(Default)]
 struct Pool {
-    /// One of each family, or one that is named.
+    /// One of each family, or the requested one.
     held: BTreeMap<String, Vec<IpAddr>>,
     // INVARIANT: the values of `held`.
     taken: BTreeSet<IpAddr>,
@@ -51,7 +51,7 @@ struct Pool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NoAddress {
     AllTaken,
-    /// The one that it names is another's.
+    /// The requested one belongs to another service.
     Taken(IpAddr),
 }
 
@@ -75,7 +75,8 @@ impl Pool {
         self.held.get(key).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Takes addresses for a service, instead of those that it had; none if another has one of them, which is the error.
+    /// Takes addresses for a service, instead of those that it had; if another service has one of them, none are taken,
+    /// and that one is the error.
     fn claim(&mut self, key: &str, addresses: Vec<IpAddr>) -> Result<(), IpAddr> {
         if let Some(taken) = addresses.iter().find(|address| self.is_of_another(key, **address)) {
             return Err(*taken);
@@ -90,7 +91,7 @@ impl Pool {
         self.taken.contains(&address) && !self.held_by(key).contains(&address)
     }
 
-    /// Takes in how a service is stored now.
+    /// Records the stored state of a service.
     fn note(&mut self, key: &str, service: &Value) {
         let said = said_addresses(service);
         let named = named_address(service);
@@ -99,7 +100,7 @@ impl Pool {
         if !is_concerned(service) || !(is_named(self.held_by(key)) || is_named(&said)) {
             self.release(key);
         } else if is_wanted(service) && !said.is_empty() && is_named(&said) {
-            // One that another has is not the service's; it is given its own when it is looked at.
+            // An address of another service is not its own; it gets a new one when it is handled.
             let mut own: Vec<_> = said.into_iter().filter(|said| !self.is_of_another(key, *said)).collect();
             // Of a family that its status does not tell yet, it keeps what it was given.
             let is_untold = |held: &&IpAddr| !own.iter().any(|own| own.is_ipv4() == held.is_ipv4());
@@ -107,13 +108,13 @@ impl Pool {
             let kept: Vec<_> = kept.collect();
             own.extend(kept);
             if !own.is_empty() {
-                // None of them is another's.
+                // None of them belongs to another service.
                 _ = self.claim(key, own);
             }
         }
     }
 
-    /// The addresses of a service, which it keeps: the one that it names, or one of each of its families.
+    /// The addresses of a service, which it keeps: the requested one, or one of each of its families.
     fn addresses_of(&mut self, key: &str, service: &Value) -> Result<Vec<IpAddr>, NoAddress> {
         let addresses = match named_address(service) {
             Some(named) => vec![named],
@@ -144,12 +145,12 @@ fn is_balanced(service: &Value) -> bool {
     service.str_at(&["spec", "type"]) == TYPE
 }
 
-/// Whether a service is to have an address of this controller.
+/// Whether a service must get an address from this controller.
 fn is_wanted(service: &Value) -> bool {
     is_balanced(service) && service.str_at(&["spec", "loadBalancerClass"]).is_empty()
 }
 
-/// Whether a service has the finalizer for no longer than until it is looked at.
+/// Whether a service has the finalizer and no longer needs it.
 fn needs_cleanup(service: &Value) -> bool {
     finalizers::has(service, FINALIZER) && (is_going(service) || !is_balanced(service))
 }
@@ -159,8 +160,8 @@ fn is_concerned(service: &Value) -> bool {
     is_wanted(service) || needs_cleanup(service)
 }
 
-/// What the status of a service tells that may be its own: the first address of a service that names one, and else the first of each
-/// family among those that are made here.
+/// The addresses in the status of a service that may be its own: the first one if it requests an address, otherwise the
+/// first of each family among those that this controller assigns.
 fn said_addresses(service: &Value) -> Vec<IpAddr> {
     let said = service.items_at(&["status", "loadBalancer", "ingress"]).iter();
     let said = said.filter_map(|ingress| ingress.str_at(&["ip"]).parse().ok());
@@ -172,9 +173,9 @@ fn said_addresses(service: &Value) -> Vec<IpAddr> {
     first(true).into_iter().chain(first(false)).collect()
 }
 
-/// The address that a service names; `None` where it names none, or one that can't be read.
+/// The address that a service requests; `None` if it requests none, or an invalid one.
 ///
-/// One of IPv4 inside IPv6 is the one of IPv4: the status must not have it otherwise.
+/// An IPv4-mapped IPv6 address becomes the IPv4 address, as the status must not contain the mapped form.
 fn named_address(service: &Value) -> Option<IpAddr> {
     let named: IpAddr = service.str_at(&["spec", "loadBalancerIP"]).parse().ok()?;
     Some(named.to_canonical())
@@ -200,7 +201,7 @@ fn ingress(addresses: &[IpAddr]) -> Value {
     Value::Array(addresses.iter().map(|ip| object! { "ip" => ip.to_string(), "ipMode" => "VIP" }).collect())
 }
 
-/// Whether the status of a service has these addresses. `ipMode` is not looked at: where its gate is shut, it is dropped.
+/// Whether the status of a service has these addresses. `ipMode` is ignored: it is dropped if its gate is closed.
 fn has_addresses(service: &Value, addresses: &[IpAddr]) -> bool {
     let said = service.items_at(&["status", "loadBalancer", "ingress"]).iter();
     said.map(|ingress| ingress.str_at(&["ip"])).eq(addresses.iter().map(IpAddr::to_string))
@@ -211,7 +212,8 @@ impl LoadBalancers {
         self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a service its addresses. Where it gets none it is tried again: no change of this service says that one is free.
+    /// Gives a service its addresses. If it gets none, this is retried: no change of this service shows that an address
+    /// has become free.
     async fn ensure(&self, key: &str, service: Value) -> Result<Progress, Status> {
         let found = self.pool().addresses_of(key, &service);
         let addresses = match found {
@@ -234,7 +236,7 @@ impl LoadBalancers {
         Ok(Progress::Done)
     }
 
-    /// Takes the address of a service that is not of this type any more, or goes.
+    /// Removes the address of a service that no longer has this type, or is being deleted.
     async fn take(&self, service: Value) -> Result<Progress, Status> {
         self.client.tell_normal(&service, "DeletingLoadBalancer", "Deleting load balancer".to_owned());
         let service = if is_going(&service) { service } else { self.say(service, object! {}).await? };
@@ -243,7 +245,7 @@ impl LoadBalancers {
         Ok(Progress::Done)
     }
 
-    /// Writes the addresses of a service into its status, unless they are there; returns it as it is then.
+    /// Writes the addresses of a service into its status, unless they are already there; returns the result.
     async fn say(&self, service: Value, balancer: Value) -> Result<Value, Status> {
         let mut status = service.get("status").cloned().unwrap_or_default();
         status.make_object().insert("loadBalancer", balancer);
@@ -322,7 +324,7 @@ mod tests {
         assert_eq!(given(&mut pool, "d/a", OF_IPV4), ["172.30.0.1"]);
         pool.release("d/a");
         assert_eq!(given(&mut pool, "d/e", OF_IPV4), ["172.30.0.1"]);
-        // Of a family that it has no more, the address is free.
+        // The address of a family that it no longer has is free.
         assert_eq!(given(&mut pool, "d/b", "ipFamilies: [IPv6]"), ["fd1e::1"]);
         assert_eq!(given(&mut pool, "d/f", OF_IPV4), ["172.30.0.2"]);
     }
@@ -350,7 +352,7 @@ mod tests {
             pool.note("d/a", &service(&format!("172.30.0.{last}"), ""));
         }
         assert_eq!((pool.taken.len(), given(&mut pool, "d/a", OF_IPV4)), (1, vec!["172.30.0.9".to_owned()]));
-        // The address of another stays with it.
+        // An address of another service stays with that one.
         pool.note("d/b", &service("172.30.0.9", ""));
         assert_eq!((pool.taken.len(), given(&mut pool, "d/b", OF_IPV4)), (1, vec!["172.30.0.1".to_owned()]));
         for other in [", loadBalancerIP: 1.2.3.4", ", loadBalancerClass: example.com/b"] {
@@ -379,7 +381,7 @@ mod tests {
         pool.note("d/b", &service);
         assert_eq!(pool.held_by("d/b"), [made_address(false, 7)]);
         assert_eq!(given(&mut pool, "d/b", both), ["172.30.0.2", "fd1e::7"]);
-        // What it was given instead stays with it.
+        // The service keeps what it was given instead.
         pool.note("d/b", &service);
         assert_eq!(given(&mut pool, "d/b", both), ["172.30.0.2", "fd1e::7"]);
         assert_eq!(pool.taken.len(), 3);
@@ -392,7 +394,7 @@ mod tests {
         let mut check = |spec: &str, expected: &[&str]| assert_eq!(given(&mut pool, "d/a", spec), expected, "{spec}");
         check("ipFamilies: [IPv4, IPv6]", &["172.30.0.7", "fd1e::1"]);
         check("ipFamilies: [IPv4], loadBalancerIP: 1.2.3.4", &["1.2.3.4"]);
-        // The status must not have these as they are written.
+        // The status must not contain these as they are written.
         check("ipFamilies: [IPv4], loadBalancerIP: '::ffff:1.2.3.4'", &["1.2.3.4"]);
         check("ipFamilies: [IPv6], loadBalancerIP: 'FD00:0::1'", &["fd00::1"]);
         // What is not an address names none; the first was given up for the others.
@@ -423,7 +425,7 @@ mod tests {
             pool.release("d/b");
             pool.release("d/c");
         }
-        // Those of the two families have nothing to do with each other.
+        // The two families are independent of each other.
         assert_eq!(given(&mut pool, "d/a", &spec("172.30.0.9")), ["172.30.0.9"]);
         assert_eq!(given(&mut pool, "d/b", &spec("fd1e::9")), ["fd1e::9"]);
     }

@@ -11,7 +11,7 @@ pub(super) const FOREGROUND: &str = "foregroundDeletion";
 /// Whether an object is being deleted, and what for its dependents must happen before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Going {
-    /// It stays.
+    /// It is not being deleted.
     No,
     /// It waits for finalizers of others.
     Otherwise,

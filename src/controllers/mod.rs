@@ -1,17 +1,17 @@
-//! Controllers: they watch, compare, and write what is missing. Each is idempotent and starts anew from what is stored.
+//! Controllers: they watch, compare, and write what is missing. Each is idempotent and restarts from what is stored.
 //!
 //! They run in one process at a time, under a lease row.
 //!
-//! All of them are one loop (`controllers::changes`): take in every change of every collection from the store's feed,
-//! in order, and look at the keys that it is about; a key that is being looked at is not looked at twice, one that
-//! failed waits 5 ms, then twice as long each time up to a minute, one that waits for others (a namespace for its
-//! content, a definition for its objects, a dependent for the kind of its owner) is woken by their changes and not by
-//! a clock. The feed (`store::feed`) loads nothing: the newest changes are in memory once for all, older ones are
-//! read from the log, and a reader that falls behind what the log keeps starts anew. A panic over one key is a failure of
-//! that key; one elsewhere ends its controller alone, which is started again after a pause.
+//! All of them run the same loop (`controllers::changes`): read every change of every collection from the store's feed,
+//! in order, and handle the keys that it concerns; a key is never handled twice at the same time, one that failed waits
+//! 5 ms, then twice as long each time up to a minute, one that waits for other objects (a namespace for its content, a
+//! definition for its objects, a dependent for the kind of its owner) is woken by their changes and not by a clock. The
+//! feed (`store::feed`) loads nothing: the newest changes are in memory once for all, older ones are read from the log,
+//! and a reader that falls behind the log's history starts over. A panic over one key is a failure of that key; a panic
+//! elsewhere ends only its controller, which is restarted after a pause.
 //!
-//! Those that make workloads go on share more ([`reconcile`]): what they read and write ([`client`]), events ([`recorder`]), who
-//! owns what ([`family`]). Each of them is one file, which only the table below names; what it decides is a pure
+//! The workload controllers share more ([`reconcile`]): access to objects ([`client`]), events ([`recorder`]),
+//! ownership ([`family`]). Each of them is one file, which only the table below refers to; what it decides is a pure
 //! function of objects and the time.
 
 mod identity;

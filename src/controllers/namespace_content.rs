@@ -20,7 +20,7 @@ use crate::value::{Value, json};
 /// The name of the data with the authority.
 const AUTHORITY: &str = "kube-root-ca.crt";
 
-/// What namespaces are to have.
+/// What namespaces must contain.
 pub(super) struct NamespaceContent {
     pub registry: Arc<Registry>,
     /// The account `default`.
@@ -50,7 +50,7 @@ impl Controller for NamespaceContent {
         queue.add(namespace.to_owned(), Instant::now());
     }
 
-    /// Makes what is missing in a namespace that is there to stay.
+    /// Creates what is missing in a namespace that is not being deleted.
     async fn reconcile(&self, namespace: &String) -> Result<Progress, Status> {
         let registry = &self.registry;
         let Some(object) = get(registry, &registry.definitions.namespaces(), namespace).await? else {
@@ -103,7 +103,7 @@ async fn make(registry: &Arc<Registry>, plural: &str, namespace: &str, object: V
     settled(made)
 }
 
-/// Gives the data of the authority its contents back.
+/// Restores the contents of the ConfigMap with the authority.
 async fn restore(registry: &Arc<Registry>, namespace: &str, wanted: &Value) -> Result<(), Status> {
     let resource = registry.resolve("", "configmaps").await?.ok_or_else(Status::not_found_generic)?;
     let version = Arc::clone(resource.first());
@@ -123,7 +123,8 @@ async fn restore(registry: &Arc<Registry>, namespace: &str, wanted: &Value) -> R
     settled(registry.patch(&target, &user(), &request, &mut Warnings::default()).await.map(drop))
 }
 
-/// That somebody was faster, or that a namespace has gone or is going, is not a failure; nor is an object that must not be changed.
+/// It is not a failure if another writer was faster, if the namespace is gone or being deleted, or if the object is
+/// immutable.
 fn settled(outcome: Result<(), Status>) -> Result<(), Status> {
     match outcome {
         Err(status) if !matches!(status.code, 403 | 404 | 409 | 422) => Err(status),

@@ -1,4 +1,4 @@
-//! Namespaces: those being deleted are emptied, and say what still keeps them.
+//! Namespaces: those being deleted are emptied, and their conditions show what still blocks the deletion.
 //!
 //! Source: the namespace controller of Kubernetes 1.37.
 
@@ -35,7 +35,7 @@ const CONDITIONS: [(&str, &str, &str); 5] = [
     ("NamespaceFinalizersRemaining", "ContentRemoved", "All content successfully removed"),
 ];
 
-/// Empties namespaces that are being deleted, and takes their own finalizer away.
+/// Empties namespaces that are being deleted, and removes their own finalizer.
 pub(super) struct Namespaces {
     pub registry: Arc<Registry>,
 }
@@ -60,7 +60,7 @@ impl Controller for Namespaces {
         }
     }
 
-    /// Goes on with a deletion.
+    /// Continues a deletion.
     async fn reconcile(&self, name: &String) -> Result<Progress, Status> {
         let registry = &self.registry;
         let stored = registry.storage.get(&registry.definitions.namespaces(), name).await;
@@ -89,14 +89,14 @@ impl Controller for Namespaces {
 struct Remains {
     /// How many objects of `plural.group`.
     objects: BTreeMap<String, usize>,
-    /// How many objects each finalizer keeps.
+    /// How many objects each finalizer blocks.
     finalizers: BTreeMap<String, usize>,
     /// Why objects could not be deleted.
     errors: BTreeSet<String>,
 }
 
 impl Remains {
-    /// What a condition says of it: its reason and message, where not all is well.
+    /// The content of a condition: its reason and message, if something is wrong.
     fn describe(&self, condition: &str) -> Option<(&'static str, String)> {
         let join = |texts: Vec<String>| texts.join(", ");
         match condition {
@@ -122,7 +122,7 @@ impl Remains {
     }
 }
 
-/// Deletes everything in a namespace, and tells what is left.
+/// Deletes everything in a namespace, and returns what is left.
 async fn empty(registry: &Arc<Registry>, namespace: &str) -> Result<Remains, Status> {
     let mut remains = Remains::default();
     let mut seen = BTreeSet::new();
@@ -133,7 +133,7 @@ async fn empty(registry: &Arc<Registry>, namespace: &str) -> Result<Remains, Sta
             continue;
         }
         let mut left = objects(registry, &resource.collection, namespace).await?;
-        // Those that wait for finalizers of others have been deleted before.
+        // Objects that wait for other finalizers have been deleted before.
         if left.iter().any(|stored| metadata::going(stored) != Going::Otherwise) {
             if let Err(status) = delete_all(registry, &resource, namespace).await {
                 remains.errors.insert(status.message);
@@ -169,7 +169,8 @@ async fn delete_all(registry: &Registry, resource: &Arc<Resource>, namespace: &s
     registry.delete_collection(&target, &user, &list, &options, &mut warnings).await.map(drop)
 }
 
-/// Writes what is left into the conditions. A client that has changed the namespace meanwhile wins; it is looked at again.
+/// Writes what is left into the conditions. If a client has changed the namespace meanwhile, nothing is written, and it
+/// is handled again.
 async fn report(
     registry: &Arc<Registry>,
     mut namespace: Value,
@@ -214,7 +215,7 @@ async fn report(
     }
 }
 
-/// Takes the namespace's own finalizer away, so that it goes.
+/// Removes the namespace's own finalizer, so that the namespace is deleted.
 async fn finish(registry: &Arc<Registry>, name: &str) -> Result<Progress, Status> {
     let target = target(registry, name, Subresource::Part(kinds::namespaces::FINALIZE)).await?;
     match registry.finalize_namespace(&target, &service_account(ACCOUNT)).await {

@@ -1,7 +1,7 @@
-//! Nodes: what their conditions say stands in their taints, and a node that has fallen silent is unknown.
+//! Nodes: their taints follow their conditions, and the status of a silent node becomes unknown.
 //!
-//! A node is heard of when its lease is renewed or its `Ready` condition has a new heartbeat. Simulated nodes say nothing after
-//! their start, and nobody waits for them.
+//! A sign of life of a node is a renewed lease or a new heartbeat in its `Ready` condition. Simulated nodes send none
+//! after their start, and none are expected.
 //!
 //! Source: `pkg/controller/nodelifecycle` of Kubernetes 1.37.
 
@@ -26,14 +26,14 @@ use crate::value::{Value, json};
 const LEASES: Kind = Kind("coordination.k8s.io", "leases");
 /// Where nodes have their leases.
 const LEASE_NAMESPACE: &str = "kube-node-lease/";
-/// How long a node may be silent: the defaults of `--node-monitor-grace-period` and, before its first word,
+/// How long a node may be silent: the defaults of `--node-monitor-grace-period` and, before its first sign of life,
 /// `--node-startup-grace-period`.
 const GRACE_S: i64 = 50;
 const STARTUP_GRACE_S: i64 = 60;
-/// The conditions that a kubelet vouches for.
+/// The conditions that a kubelet reports.
 const OF_KUBELET: [&str; 4] = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"];
 
-/// The status of a condition for which a node has a taint.
+/// The conditions with the status for which a node gets a taint.
 const TAINTS: [(&str, &str, &str); 6] = [
     ("Ready", "False", "node.kubernetes.io/not-ready"),
     ("Ready", "Unknown", "node.kubernetes.io/unreachable"),
@@ -46,15 +46,15 @@ const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 
 struct Lifecycle {
     client: Client,
-    /// The last word of each node.
+    /// The last sign of life of each node.
     heard: Mutex<HashMap<String, LastHeartbeat>>,
 }
 
-/// The last word of a node.
+/// The last sign of life of a node.
 struct LastHeartbeat {
-    /// When it came.
+    /// When it arrived.
     at: Timestamp,
-    /// The heartbeat that its `Ready` condition had; `None` where it had no such condition.
+    /// The heartbeat of its `Ready` condition; `None` if it had no such condition.
     heartbeat: Option<String>,
 }
 
@@ -110,7 +110,7 @@ impl Reconciler for Lifecycle {
         let Some(status) = silent(&node, &time::format_seconds(now)) else { return Ok(Progress::Waits) };
         let was_ready = conditions::is_true(&node, conditions::READY);
         if was_ready {
-            // First its pods: once the node is written, it is not looked at again.
+            // The pods come first: once the node is written, it is not handled again.
             self.doubt_pods_of(name).await?;
         }
         self.client.write_status(NODES, &node, status).await?;
@@ -127,14 +127,14 @@ impl Lifecycle {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells that a node has come, or that it is gone.
+    /// Reports that a node was added, or that it is gone.
     fn tell_of(&self, name: &str, uid: &str, reason: &'static str, what: &str, where_: &str) {
         let metadata = object! { "name" => name, "uid" => uid };
         let node = object! { "apiVersion" => "v1", "kind" => "Node", "metadata" => metadata };
         self.client.tell_normal(&node, reason, format!("Node {name} event: {what} Node {name} {where_} Controller"));
     }
 
-    /// Takes in what a node says, if that is new.
+    /// Records a sign of life of a node, if it is new.
     fn hear(&self, name: &str, node: &Value) {
         let ready = conditions::find(node, conditions::READY);
         let heartbeat = ready.map(|ready| ready.str_at(&["lastHeartbeatTime"]).to_owned());
@@ -142,7 +142,7 @@ impl Lifecycle {
         if !heard.contains_key(name) {
             self.tell_of(name, node.str_at(&["metadata", "uid"]), "RegisteredNode", "Registered", "in");
         }
-        // What this controller writes of a node that never said anything is not its word.
+        // A condition that this controller writes for a node that never reported is not a sign of life.
         let is_own = ready.is_some_and(|ready| ready.str_at(&["reason"]) == NEVER_UPDATED);
         let is_new = heard.get(name).is_none_or(|known| known.heartbeat != heartbeat && !is_own);
         if is_new {
@@ -150,7 +150,7 @@ impl Lifecycle {
         }
     }
 
-    /// Says of the pods of a silent node that they are not ready.
+    /// Marks the pods of a silent node as not ready.
     async fn doubt_pods_of(&self, node: &str) -> Result<(), Status> {
         let mark = format!("\"nodeName\":{}", json::encode_to_string(&Value::from(node)));
         let has_mark = |bytes: &[u8]| memmem::find(bytes, mark.as_bytes()).is_some();
@@ -172,7 +172,8 @@ impl Lifecycle {
 /// The reason of a condition that a node never had.
 const NEVER_UPDATED: &str = "NodeStatusNeverUpdated";
 
-/// The status of a node that has fallen silent: what its kubelet vouches for is unknown; `None` where it is so already.
+/// The status of a node that has fallen silent: the conditions that its kubelet reports become unknown; `None` if they
+/// already are.
 fn silent(node: &Value, now: &str) -> Option<Value> {
     let mut status = node.get("status").cloned().unwrap_or_default();
     let made = node.at(&["metadata", "creationTimestamp"]).cloned().unwrap_or_default();
@@ -205,7 +206,7 @@ fn silent(node: &Value, now: &str) -> Option<Value> {
     is_changed.then_some(status)
 }
 
-/// The node with the earlier names of its labels of system and architecture; `None` where it has them.
+/// The node with the older names of its labels for operating system and architecture; `None` if it already has them.
 fn labelled(node: &Value) -> Option<Value> {
     let mut changed = node.clone();
     for name in ["os", "arch"] {
@@ -218,7 +219,7 @@ fn labelled(node: &Value) -> Option<Value> {
     (changed != *node).then_some(changed)
 }
 
-/// The node with the taints that its conditions ask for; `None` where it has them.
+/// The node with the taints that its conditions require; `None` if it already has them.
 fn tainted(node: &Value, now: &Value) -> Option<Value> {
     let status_of = |type_: &str| conditions::find(node, type_).map(|condition| condition.str_at(&["status"]));
     let is_unschedulable = node.at(&["spec", "unschedulable"]).and_then(Value::as_bool) == Some(true);
@@ -239,7 +240,7 @@ fn tainted(node: &Value, now: &Value) -> Option<Value> {
         key == UNSCHEDULABLE && effect == "NoSchedule" || by_condition && ["NoSchedule", "NoExecute"].contains(&effect)
     };
     let before = node.items_at(&["spec", "taints"]);
-    // A node that has said nothing yet keeps what it was made with.
+    // A node that has not reported yet keeps the taints it was created with.
     let is_silent = status_of("Ready").is_none();
     let mut taints: Vec<Value> = before
         .iter()
@@ -252,7 +253,7 @@ fn tainted(node: &Value, now: &Value) -> Option<Value> {
     for (key, effect) in asked {
         let has = |taint: &Value| (taint.str_at(&["key"]), taint.str_at(&["effect"])) == (key, effect);
         if !taints.iter().any(has) {
-            // How long it is tolerated is counted from when it was added.
+            // Toleration times count from the time when the taint was added.
             taints.push(object! { "key" => key, "effect" => effect, "timeAdded" => now.clone() });
         }
     }

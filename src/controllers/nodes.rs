@@ -1,4 +1,4 @@
-//! What controllers read of nodes: which pods may be there, by labels, taints and conditions.
+//! Which pods may be on a node, by its labels, taints and conditions.
 //!
 //! Source: `k8s.io/component-helpers/scheduling/corev1`, release 1.37.
 
@@ -16,8 +16,8 @@ pub(super) fn untolerated<'n>(taints: &'n [Value], tolerations: &[Value], effect
     with_effect.find(|taint| tolerations.about(taint).next().is_none())
 }
 
-/// The tolerations of a pod by key and effect: of many, only a few are looked at for each of many taints. Those without a
-/// key are alike, so the one that ends first stands for all.
+/// The tolerations of a pod by key and effect: of many, only a few are checked for each of many taints. Those without a
+/// key are equivalent, so only the one that ends first is kept.
 pub(super) struct Tolerations<'t>(HashMap<[&'t str; 2], Vec<&'t Value>>);
 
 impl<'t> Tolerations<'t> {
@@ -43,7 +43,7 @@ impl<'t> Tolerations<'t> {
         Tolerations(by_key)
     }
 
-    /// Those that tolerate a taint.
+    /// The tolerations that tolerate a taint.
     pub fn about<'s>(&'s self, taint: &'s Value) -> impl Iterator<Item = &'s Value> {
         let [key, effect] = ["key", "effect"].map(|field| taint.str_at(&[field]));
         let ways = [[key, effect], [key, ""], ["", effect], ["", ""]];
@@ -54,7 +54,7 @@ impl<'t> Tolerations<'t> {
     }
 }
 
-/// Whether a toleration is about a taint.
+/// Whether a toleration tolerates a taint.
 pub(super) fn tolerates(toleration: &Value, taint: &Value) -> bool {
     let [key, effect, value] = ["key", "effect", "value"].map(|field| toleration.str_at(&[field]));
     let is_of = |text: &str, field: &str| text.is_empty() || text == taint.str_at(&[field]);
@@ -96,7 +96,7 @@ fn lists_of_names(term: &Value) -> impl Iterator<Item = &[Value]> {
     })
 }
 
-/// Whether a pod's spec asks for nodes by their names, in each term of its required node affinity, and not for this one.
+/// Whether a pod's spec selects nodes by their names, in each term of its required node affinity, and not for this one.
 pub(super) fn is_ruled_out_by_name(spec: &Value, name: &str) -> bool {
     let terms = spec.items_at(&NODE_TERMS);
     let rules_out = |term: &Value| {
@@ -106,8 +106,8 @@ pub(super) fn is_ruled_out_by_name(spec: &Value, name: &str) -> bool {
     !terms.is_empty() && terms.iter().all(rules_out)
 }
 
-/// Whether a pod's spec asks for nodes by their names, in each term of its required node affinity, and no name is in all lists of
-/// a term.
+/// Whether a pod's spec selects nodes by their names, in each term of its required node affinity, and no name is in all
+/// lists of a term.
 pub(super) fn has_conflicting_names(spec: &Value) -> bool {
     let terms = spec.items_at(&NODE_TERMS);
     let conflicts = |term: &Value| {

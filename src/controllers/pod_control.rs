@@ -9,10 +9,11 @@ use super::family::Family;
 use crate::meta::Status;
 use crate::value::Value;
 
-/// How many pods are being made at a time: a template may have a megabyte, and each pod has a copy of it.
+/// How many pods are created at a time: a template may have a megabyte, and each pod has a copy of it.
 const CREATED_AT_ONCE: usize = 16;
 
-/// Makes pods for their controller: one, then twice as many each time, so that what can't be made is not tried often.
+/// Creates pods for their controller: first one, then twice as many each time, so that few attempts are wasted if they
+/// fail.
 pub(super) async fn create_pods(
     client: &Client,
     family: &Family,
@@ -31,7 +32,7 @@ pub(super) async fn create_pods(
     }
 }
 
-/// Makes a pod for its controller, and tells so.
+/// Creates a pod for its controller, and records an event.
 pub(super) async fn create_pod(client: &Client, family: &Family, owner: &Value, pod: &Value) -> Result<(), Status> {
     match client.create(PODS, pod).await {
         Ok(made) => {
@@ -50,7 +51,7 @@ pub(super) async fn create_pod(client: &Client, family: &Family, owner: &Value, 
     }
 }
 
-/// Deletes pods for their controller, and tells so.
+/// Deletes pods for their controller, and records events.
 pub(super) async fn delete_pods(client: &Client, owner: &Value, pods: &[Value]) -> Result<(), Status> {
     let deleted = join_all(pods.iter().map(|pod| async move {
         let name = pod.str_at(&["metadata", "name"]);

@@ -1,7 +1,8 @@
-//! Pods that nobody is left for: those of nodes that are gone, those without a node that are to go, and ended ones beyond a number.
+//! Orphaned pods: those of nodes that are gone, those without a node that are being deleted, and finished ones beyond a
+//! limit.
 //!
-//! DIFFERS: kube-controller-manager looks every 20 s, and this controller as things change; a node that is gone has the same
-//! 40 s to come back, and a pod without a node goes after the 20 s that it may last there.
+//! DIFFERS: kube-controller-manager checks every 20 s, and this controller on changes; a node that is gone has the same
+//! 40 s to come back, and a pod without a node is removed after the 20 s that this may take there.
 //!
 //! Source: `pkg/controller/podgc` of Kubernetes 1.37.
 
@@ -20,13 +21,13 @@ use crate::meta::{Status, time};
 use crate::store::{ChangeEvent, Collection, Stored};
 use crate::value::{Value, json};
 
-/// How long a node may be missing before its pods go.
+/// How long a node may be missing before its pods are deleted.
 const QUARANTINE_S: i64 = 40;
-/// How long a pod that is to go, and has no node, may wait for those that hold it by their finalizers.
+/// How long a pod that is being deleted and has no node may wait for its finalizers.
 const UNSCHEDULED_S: i64 = 20;
 /// How many pods that have ended are kept: the default of `--terminated-pod-gc-threshold`.
 const ENDED_MAX: usize = 12_500;
-/// What is looked at when a pod has ended.
+/// The key that is handled when a pod has ended.
 const ENDED: &str = "\u{0}ended";
 const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 
@@ -37,21 +38,21 @@ struct PodGarbage {
 
 #[derive(Default)]
 struct KnownPods {
-    /// The nodes that are there.
+    /// The nodes that exist.
     nodes: BTreeSet<String>,
-    /// The pods of each node, whether or not that is there.
+    /// The pods of each node, whether or not it exists.
     bound: BTreeMap<String, BTreeSet<String>>,
     /// The node of each of them.
     places: HashMap<String, String>,
-    /// Pods that have ended, those first that go first.
+    /// Pods that have ended, in the order of deletion.
     ended: BTreeSet<Ended>,
-    /// Where each of them stands there.
+    /// The entry of each of them.
     ends: HashMap<String, Ended>,
-    /// Since when nodes are missing that have pods.
+    /// Since when nodes with pods are missing.
     missing: HashMap<String, Timestamp>,
 }
 
-/// A pod that has ended: evicted ones go first, then the oldest.
+/// A pod that has ended: evicted ones are deleted first, then the oldest.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Ended {
     was_not_evicted: bool,
@@ -60,7 +61,7 @@ struct Ended {
 }
 
 impl KnownPods {
-    /// Takes a pod in, or that it is gone.
+    /// Records a pod, or its deletion.
     fn take_in(&mut self, key: &str, pod: Option<&Value>) {
         if let Some(node) = self.places.remove(key)
             && let Some(pods) = self.bound.get_mut(&node)
@@ -89,7 +90,8 @@ impl KnownPods {
         }
     }
 
-    /// Takes a node in, or that it is gone: one that has come back is no longer missing, and the next time counts anew.
+    /// Records a node, or its deletion: a node that has come back is no longer missing, and its time starts again if it
+    /// disappears again.
     fn take_in_node(&mut self, name: &str, is_there: bool) {
         if is_there {
             self.nodes.insert(name.to_owned());
@@ -99,7 +101,7 @@ impl KnownPods {
         }
     }
 
-    /// The keys of pods that have ended and are too many.
+    /// The keys of finished pods beyond the limit.
     fn surplus(&self, most: usize) -> Vec<String> {
         let surplus = self.ended.len().saturating_sub(most);
         self.ended.iter().take(surplus).map(|ended| ended.key.clone()).collect()
@@ -212,7 +214,7 @@ impl PodGarbage {
         }
     }
 
-    /// Deletes those of the pods at once that still are as they were: they have failed, unless they had ended.
+    /// Deletes those pods immediately that have not changed; they are marked as failed first, unless they had ended.
     async fn collect(
         &self,
         keys: Vec<String>,
@@ -236,7 +238,7 @@ impl PodGarbage {
     }
 }
 
-/// Whether a node that is not ready was said not to come back.
+/// Whether an unready node is marked as out of service.
 fn is_out_of_service(node: &Value) -> bool {
     let is_said = |taint: &Value| taint.str_at(&["key"]) == OUT_OF_SERVICE;
     !conditions::is_true(node, conditions::READY) && node.items_at(&["spec", "taints"]).iter().any(is_said)

@@ -1,4 +1,4 @@
-//! What controllers read of pods, and the pods that they make of templates.
+//! What controllers read of pods, and the pods that they create from templates.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::kinds::pod_object::conditions;
 use crate::object;
 use crate::value::Value;
 
-/// Whether a pod has come to its end.
+/// Whether a pod has ended.
 pub(super) fn is_over(pod: &Value) -> bool {
     matches!(pod.str_at(&["status", "phase"]), "Succeeded" | "Failed")
 }
@@ -24,16 +24,16 @@ pub(super) fn is_ready(pod: &Value) -> bool {
     conditions::is_true(pod, "Ready")
 }
 
-/// Since when the pod is as ready as it is.
+/// Since when the pod has its current readiness.
 pub(super) fn ready_since(pod: &Value) -> Option<Timestamp> {
     conditions::find(pod, "Ready").and_then(|ready| time_at(ready, &["lastTransitionTime"]))
 }
 
-/// Whether a pod can be counted on.
+/// Whether a pod is available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Availability {
     Yes,
-    /// It is ready, and will have been so for long enough after this time.
+    /// It is ready, and will be available after this time.
     In(Duration),
     No,
 }
@@ -48,13 +48,13 @@ pub(super) fn availability(pod: &Value, min_ready_s: i64, now: Timestamp) -> Ava
     }
 }
 
-/// How often the containers of a pod were started again.
+/// How often the containers of a pod were restarted.
 pub(super) fn restarts(pod: &Value) -> i64 {
     let lists = ["containerStatuses", "initContainerStatuses"];
     lists.iter().flat_map(|list| pod.items_at(&["status", list])).map(|status| int_at(status, &["restartCount"])).sum()
 }
 
-/// A pod of a template, for its controller; its name begins with that of the controller.
+/// A pod from a template, for its controller; its name begins with that of the controller.
 ///
 /// Source: `GetPodFromTemplate` of `pkg/controller/controller_utils.go`, release 1.37.
 pub(super) fn of_template(template: &Value, owner: &Value, reference: Value) -> Value {
@@ -76,7 +76,7 @@ pub(super) fn of_template(template: &Value, owner: &Value, reference: Value) -> 
     }
 }
 
-/// What the names of what an owner makes begin with: a hyphen is added where that leaves room for a name.
+/// The name prefix of the objects that an owner creates: a hyphen is added if that leaves room for a name.
 pub(super) fn prefix(owner: &str) -> String {
     let prefix = format!("{owner}-");
     if crate::meta::names::is_dns1123_subdomain(prefix.trim_end_matches('-')).is_empty() {
@@ -86,10 +86,10 @@ pub(super) fn prefix(owner: &str) -> String {
     }
 }
 
-/// Orders pods of which some are to go, those first that are missed least.
+/// Orders pods for deletion, the least valuable ones first.
 ///
-/// `rank` tells how many like it are on the same node. Source: `ActivePodsWithRanks` of `pkg/controller/controller_utils.go`,
-/// release 1.37.
+/// `rank` returns how many similar pods are on the same node. Source: `ActivePodsWithRanks` of
+/// `pkg/controller/controller_utils.go`, release 1.37.
 pub(super) fn in_order_of_deletion(pods: &mut [Value], rank: impl Fn(&Value) -> usize) {
     pods.sort_by_cached_key(|pod| {
         let phase = match pod.str_at(&["status", "phase"]) {

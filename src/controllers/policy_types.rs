@@ -1,6 +1,6 @@
-//! Checks validating policies against the schemas of what they match, and says in their status what does not fit.
+//! Type-checks validating policies against the schemas of what they match, and puts warnings into their status.
 //!
-//! A policy is looked at once for each of its generations: a kind that is only defined later changes no warning.
+//! A policy is checked once for each generation: a kind that is defined later does not change the warnings.
 //!
 //! Source: the controller `validatingadmissionpolicy-status-controller` of Kubernetes 1.37.
 

@@ -1,6 +1,7 @@
-//! What a controller has to look at: each key once, at its time, and never twice at once.
+//! The work queue of a controller: each key is in it once, with its due time, and is never handled twice at the same
+//! time.
 //!
-//! Pure but for its contents: the time is handed in.
+//! Pure except for its contents: the time is a parameter.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,27 +9,27 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long the first failure of a key waits; each further one in a row waits twice as long.
+/// How long a key waits after its first failure; twice as long after each further failure in a row.
 const RETRY_FIRST: Duration = Duration::from_millis(5);
-/// How long a failure waits at most.
+/// How long a key waits at most after a failure.
 const RETRY_MAX: Duration = Duration::from_secs(60);
-/// How long a key that waits is left alone after a change, so that what comes in a row is looked at once.
+/// How long a key is delayed after a change, so that a burst of changes is handled once.
 const GATHERED_FOR: Duration = Duration::from_millis(20);
 
-/// How far a key came.
+/// The progress of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
     /// Nothing is left to be done.
     Done,
-    /// It waits for a change elsewhere, after which it is woken.
+    /// It waits for a change elsewhere, which wakes it.
     Waits,
-    /// It is to be looked at again when this much time has passed, or when something changes before.
+    /// It must be handled again after this time, or earlier if something changes.
     After(Duration),
-    /// It is to be tried again after a pause.
+    /// It must be retried after a pause.
     Failed,
 }
 
-/// The keys, each in one place.
+/// The keys, each in one state.
 pub(super) struct Queue<K> {
     keys: BTreeMap<K, Entry>,
     /// Those that wait for their time.
@@ -57,17 +58,17 @@ impl<K> Default for Queue<K> {
 }
 
 impl<K: Ord + Clone> Queue<K> {
-    /// Has a key looked at as soon as may be.
+    /// Queues a key to be handled as soon as possible.
     pub fn add(&mut self, key: K, now: Instant) {
         self.set_due(key, now);
     }
 
-    /// Has a key looked at soon: what else changes until then is looked at with it.
+    /// Queues a key to be handled soon, together with further changes until then.
     pub fn add_soon(&mut self, key: K, now: Instant) {
         self.set_due(key, now + GATHERED_FOR);
     }
 
-    /// Has a key looked at once more, soon, if it waits or is being looked at.
+    /// Queues a key again, soon, if it waits or is being handled.
     pub fn wake<Q: Ord + ?Sized>(&mut self, key: &Q, now: Instant)
     where
         K: Borrow<Q>,
@@ -85,7 +86,7 @@ impl<K: Ord + Clone> Queue<K> {
         keys.iter().for_each(|key| self.wake(key, now));
     }
 
-    /// Has every key looked at now that waits for its time or for a change: the clock was moved.
+    /// Queues every key that waits for its time or for a change, because the clock was moved.
     pub fn hasten(&mut self, now: Instant) {
         let waiting = self.keys.iter().filter(|(_, entry)| !matches!(entry.place, QueueState::UnderWay { .. }));
         let waiting: Vec<K> = waiting.map(|(key, _)| key.clone()).collect();
@@ -103,7 +104,7 @@ impl<K: Ord + Clone> Queue<K> {
         Some(key)
     }
 
-    /// Puts a key that was taken where its progress says.
+    /// Puts back a key that was taken, according to its progress.
     pub fn put_back(&mut self, key: K, progress: Progress, now: Instant) {
         let Some(entry) = self.keys.get_mut(&key) else { return };
         let again = matches!(entry.place, QueueState::UnderWay { again: true });
@@ -124,7 +125,7 @@ impl<K: Ord + Clone> Queue<K> {
         self.due.first().map(|(at, _)| *at)
     }
 
-    /// Makes a key due at `at`, or earlier if it is already.
+    /// Makes a key due at `at`, or earlier if it already is.
     fn set_due(&mut self, key: K, at: Instant) {
         let entry = self.keys.entry(key.clone()).or_insert(Entry { place: QueueState::Waiting, failures: 0 });
         match &mut entry.place {
@@ -138,7 +139,7 @@ impl<K: Ord + Clone> Queue<K> {
     }
 }
 
-/// How long a key waits that has failed so often in a row.
+/// How long a key waits after this many failures in a row.
 fn pause(failures: u32) -> Duration {
     let doubled = 2_u32.checked_pow(failures.saturating_sub(1)).and_then(|times| RETRY_FIRST.checked_mul(times));
     doubled.map_or(RETRY_MAX, |pause| pause.min(RETRY_MAX))
@@ -235,7 +236,7 @@ mod tests {
         }
         assert_eq!(pauses[..5], [5, 10, 20, 40, 80]);
         assert_eq!(pauses.last(), Some(&60_000));
-        // A change is a reason not to wait.
+        // A change cancels the wait.
         queue.add("a", now);
         assert_eq!(queue.take(now), Some("a"));
         queue.put_back("a", Progress::Done, now);

@@ -1,6 +1,7 @@
-//! ResourceQuotas: what is used in their namespaces, counted anew where something goes or is used no longer.
+//! ResourceQuotas: the usage in their namespaces, recounted when objects are deleted or use less.
 //!
-//! What is made is counted by admission, before it is stored. So nothing is counted because of that: it would not be seen yet.
+//! Admission counts new objects before they are stored. So a creation causes no recount here, which might not see the
+//! object yet.
 //!
 //! Source: `pkg/controller/resourcequota` of Kubernetes 1.37.
 
@@ -20,7 +21,7 @@ use crate::value::{Map, Value};
 
 const QUOTAS: Kind = Kind("", "resourcequotas");
 const PODS: Kind = Kind("", "pods");
-/// The kinds of which an object may come to use less.
+/// The kinds whose objects may use less after an update.
 const RESIZED: [Kind; 3] =
     [Kind("", "services"), Kind("", "persistentvolumeclaims"), Kind("resource.k8s.io", "resourceclaims")];
 
@@ -51,7 +52,7 @@ impl Reconciler for Quotas {
         let prefix = format!("{namespace}/");
         let about = known.range(prefix.clone()..).take_while(|key| key.starts_with(&prefix));
         let about: Vec<String> = about.cloned().collect();
-        // The object is read only where a quota may be about it.
+        // The object is decoded only if a quota may concern it.
         if about.is_empty() || frees(change) { about } else { Vec::new() }
     }
 
@@ -79,12 +80,12 @@ impl Reconciler for Quotas {
     }
 }
 
-/// Whether a quota limits other than its status says: it is new, or has changed.
+/// Whether the limits of a quota differ from those in its status: it is new, or has changed.
 fn is_limited_anew(quota: &Value) -> bool {
     quota.at(&["spec", "hard"]) != quota.at(&["status", "hard"])
 }
 
-/// Whether a change may leave less in use.
+/// Whether a change may reduce the usage.
 fn frees(change: &ChangeEvent) -> bool {
     let Some(stored) = &change.stored else { return true };
     if stored.created == stored.revision {
@@ -100,12 +101,12 @@ fn frees(change: &ChangeEvent) -> bool {
     RESIZED.iter().any(|kind| kind.is(&change.collection))
 }
 
-/// What is used of each resource that is limited.
+/// The usage of each limited resource.
 struct Used(Vec<(String, Quantity)>);
 
 impl Used {
     fn none(hard: &Map) -> Self {
-        // As it is written where it is limited: in halves of bytes, say.
+        // In the format of the limit, for example with a binary suffix.
         let none = |limit: &Value| {
             let limit = limit.as_str().and_then(|limit| Quantity::parse(limit).ok());
             limit.and_then(|limit| limit.sub(&limit).ok()).unwrap_or_else(|| Quantity::from_i64(0))
@@ -113,7 +114,7 @@ impl Used {
         Used(hard.iter().map(|(name, limit)| (name.to_owned(), none(limit))).collect())
     }
 
-    /// Counts an object, if the quota is about it.
+    /// Counts an object, if the quota applies to it.
     fn add(&mut self, quota: &Value, counted: &Counted<'_>, object: &Value) {
         if !all_match(quota, counted, object) {
             return;

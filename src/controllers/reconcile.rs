@@ -1,8 +1,8 @@
-//! What the controllers of workloads share: each says which changes concern which of its objects, and what is done for one.
+//! The base of the workload controllers: each defines which keys a change concerns, and how a key is reconciled.
 //!
 //! They run in the loop of all controllers ([`super::changes`]). A key is `namespace/name`, or the name in cluster
-//! scope. Changes are gathered for a moment, so that what comes in a row is looked at once. A controller that is switched
-//! off takes no task and no memory.
+//! scope. Changes are collected for a moment, so that a burst is handled once. A controller that is switched off needs
+//! no task and no memory.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -23,33 +23,35 @@ pub(super) trait Reconciler: Send + Sync {
     /// What it does, for the log.
     const TASK: &str;
 
-    /// How many objects are looked at at once.
+    /// How many objects are handled concurrently.
     const AT_ONCE: usize = 32;
 
-    /// The collections that it knows from the start: what they hold is noted as if it came then, in this order.
+    /// The collections that it reads at the start: their objects are noted as if they had just been created, in this
+    /// order.
     fn collections(&self) -> Vec<Collection>;
 
-    /// Further ones, looked up at each beginning: those of kinds that are defined while it runs.
+    /// Further collections, looked up at each start: those of kinds that are defined while it runs.
     fn found_collections(&self) -> impl Future<Output = Vec<Collection>> + Send {
         ready(Vec::new())
     }
 
-    /// What is looked at at the start, whatever is there.
+    /// The keys that are always handled at the start.
     fn first_keys(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// The keys that a change is about. Every change is told once, in order, also at the start.
+    /// The keys that a change concerns. It gets every change once, in order, also at the start.
     fn note(&self, change: &ChangeEvent) -> Vec<String>;
 
-    /// Forgets what it has noted, before all is told anew.
+    /// Forgets what it has noted, before everything is noted again.
     fn forget(&self) {}
 
-    /// Does what is to be done for a key as it is stored now. It may be done again, and be given up at any point.
+    /// Does what is necessary for a key, based on what is stored now. It may be repeated, and be cancelled at any
+    /// point.
     fn reconcile(&self, key: &str) -> impl Future<Output = Result<Progress, Status>> + Send;
 }
 
-/// A reconciler behind a pointer: what runs it is compiled once.
+/// A reconciler behind a pointer: the code that runs it is compiled once.
 trait DynReconciler: Send + Sync {
     fn at_once(&self) -> usize;
     fn task(&self) -> &'static str;
@@ -95,7 +97,7 @@ impl<R: Reconciler> DynReconciler for R {
     }
 }
 
-/// Runs one for as long as it is not dropped.
+/// Runs one until it is dropped.
 pub(super) fn run<R: Reconciler + 'static>(registry: Arc<Registry>, reconciler: R) -> impl Future<Output = ()> + Send {
     run_dyn(registry, Box::new(reconciler))
 }
@@ -112,7 +114,7 @@ struct Loop {
 
 impl Loop {
     async fn begin(&self, queue: &mut Queue<String>) -> Result<Moment, Status> {
-        // Before the state is read: what changes meanwhile is seen twice rather than never.
+        // Taken before the state is read: changes in between are then seen twice rather than never.
         let before = self.registry.storage.now();
         self.reconciler.forget();
         let mut collections = self.reconciler.collections();
@@ -138,7 +140,7 @@ impl Loop {
 
     async fn reconcile(&self, key: &str) -> Result<Progress, Status> {
         match self.reconciler.reconcile(key).await {
-            // It is gone, or what it depends on: the change that says so follows.
+            // The object, or one that it depends on, is gone: a change will follow that shows this.
             Err(status) if status.code == 404 => Ok(Progress::Done),
             outcome => outcome,
         }

@@ -1,4 +1,4 @@
-//! Events of controllers: recorded beside what they do, and counted where they repeat.
+//! Events of controllers: recorded in the background, and counted if they repeat.
 //!
 //! Source: the event recorder of client-go 0.37, without its limits of rate.
 
@@ -17,14 +17,14 @@ use crate::object;
 use crate::registry::{FieldValidation, PatchRequest, PatchType, Registry, Subresource, Target, Warnings};
 use crate::value::{Value, json};
 
-/// How many events wait to be written; further ones are left out.
+/// How many events wait to be written; further ones are dropped.
 const WAITING_MAX: usize = 10_000;
 /// How many events are remembered, so that the next of the same kind is counted.
 const REMEMBERED_MAX: usize = 4_096;
 /// How many events are written at once.
 const AT_ONCE: usize = 64;
 
-/// What is recorded of an object.
+/// An event about an object.
 pub(super) struct RecordedEvent {
     component: &'static str,
     /// `involvedObject`.
@@ -32,7 +32,7 @@ pub(super) struct RecordedEvent {
     type_: &'static str,
     reason: Cow<'static, str>,
     message: String,
-    /// What was being done; set by those that tell in the form of `events.k8s.io`.
+    /// The action; set by controllers that use the form of `events.k8s.io`.
     action: Option<&'static str>,
 }
 
@@ -84,7 +84,7 @@ impl Recorder {
     }
 }
 
-/// Writes events, several at a time, until nobody can tell any more. One that can't be written is left out.
+/// Writes events, several at a time, until there are no more senders. An event that can't be written is dropped.
 async fn write_all(registry: Weak<Registry>, mut waiting: mpsc::Receiver<RecordedEvent>) {
     let mut known = RecordedEvents::default();
     let mut under_way = FuturesUnordered::new();
@@ -115,11 +115,11 @@ struct RecordedEvents {
     count: i128,
 }
 
-/// How an event is written, in its namespace.
+/// The write of an event, in its namespace.
 #[derive(Debug, PartialEq)]
 enum EventWrite {
     Create(String, Value),
-    /// It is there; this is what changes.
+    /// It exists; this is the patch.
     Again(String, String, Value),
 }
 
@@ -185,7 +185,7 @@ fn event(recorded: RecordedEvent, name: &str, namespace: &str, now: Timestamp) -
     event
 }
 
-/// What changes of an event that is recorded so often now.
+/// The changes of an event that has now been recorded `count` times.
 fn repeated(recorded: &RecordedEvent, count: i64, now: Timestamp) -> Value {
     match recorded.action {
         Some(_) => object! { "series" => object! { "count" => count, "lastObservedTime" => micro(now) } },

@@ -1,4 +1,4 @@
-//! ReplicaSets and ReplicationControllers: as many pods as they say.
+//! ReplicaSets and ReplicationControllers: as many pods as they specify.
 //!
 //! Source: `pkg/controller/replicaset` of Kubernetes 1.37, which does both.
 
@@ -21,7 +21,7 @@ use crate::object;
 use crate::store::{ChangeEvent, Collection};
 use crate::value::Value;
 
-/// How many pods are made or deleted at a time.
+/// How many pods are created or deleted at a time.
 const BURST_MAX: usize = 500;
 
 /// One of the two kinds.
@@ -78,7 +78,7 @@ impl Reconciler for ReplicaSets {
     }
 }
 
-/// What is to be done about the pods.
+/// The plan for the pods.
 #[derive(Debug, PartialEq)]
 enum ReplicaPlan {
     Create(usize),
@@ -104,7 +104,7 @@ fn plan(owner: &Value, pods: &[Value]) -> ReplicaPlan {
     ReplicaPlan::Delete(active)
 }
 
-/// The status, and after how long it changes by itself. `failure` is what was to be done and could not be.
+/// The status, and the time after which it changes without any event. `failure` is the reason if the plan failed.
 fn status_of(
     owner: &Value,
     pods: &[Value],
@@ -157,7 +157,7 @@ fn status_of(
 }
 
 impl ReplicaSets {
-    /// Makes or deletes pods. Errors: the first that can't be made, after which no more are tried.
+    /// Creates or deletes pods. Errors: that of the first pod that can't be created, after which no more are tried.
     async fn carry_out(&self, owner: &Value, plan: &ReplicaPlan) -> Result<(), Status> {
         match plan {
             ReplicaPlan::Create(count) => {

@@ -1,4 +1,4 @@
-//! Runs the controllers that are on, in the one process that holds the lease.
+//! Runs the enabled controllers, in the one process that holds the lease.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,10 +26,10 @@ const LEASE: &str = "controllers";
 const LEASE_TTL: Duration = Duration::from_secs(15);
 const LEASE_RENEWED_EVERY: Duration = Duration::from_secs(5);
 
-/// Runs the controllers that are on for as long as this process holds the lease.
+/// Runs the enabled controllers as long as this process holds the lease.
 ///
-/// The certificate of the authority is published in every namespace. Nothing is done before `begin` is notified: what controllers write is not
-/// to be waited for by those who only want to start.
+/// The certificate of the authority is published in every namespace. Nothing is done before `begin` is notified: the
+/// start should not wait for the controllers' writes.
 pub fn start(
     registry: Arc<Registry>,
     switches: Switches,
@@ -106,7 +106,7 @@ async fn has_lease(registry: &Registry, holder: &str) -> bool {
     }
 }
 
-/// Renews the lease until it is another's.
+/// Renews the lease until another process holds it.
 async fn lose_lease(registry: &Registry, holder: &str) {
     loop {
         tokio::time::sleep(LEASE_RENEWED_EVERY).await;

@@ -1,7 +1,7 @@
-//! When a schedule of cron is due.
+//! When a cron schedule is due.
 //!
-//! In: a schedule that was checked, and a moment. Out: the next moment that it names, or the last. A day of the month and a day of the week
-//! that are both restricted name the days that are one of the two.
+//! In: a schedule that was checked, and a moment. Out: the next moment of the schedule, or the last. If both the day of
+//! the month and the day of the week are restricted, a day matches if one of them does.
 //!
 //! Source: robfig/cron 3.0, which Kubernetes uses.
 
@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Span, Timestamp};
 
 use crate::meta::{duration, time_zone};
 
-/// How many years are looked ahead: in as many every day of the calendar has been.
+/// How many years ahead are searched: every day of the calendar occurs within them.
 const YEARS_MAX: i16 = 5;
 const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const DAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
@@ -39,7 +39,7 @@ enum Times {
 }
 
 impl Schedule {
-    /// Reads a schedule, in `zone` unless it names one itself; `None` for a text that is not a schedule.
+    /// Reads a schedule, in `zone` unless it contains one itself; `None` for a text that is not a schedule.
     pub fn read(text: &str, zone: Option<&str>) -> Option<Self> {
         let prefixed = text.strip_prefix("TZ=").or_else(|| text.strip_prefix("CRON_TZ="));
         let (zone, text) = match prefixed.and_then(|rest| rest.split_once(' ')) {
@@ -73,7 +73,7 @@ impl Schedule {
         Some(Schedule { times, zone })
     }
 
-    /// The first moment after `time` that the schedule names.
+    /// The first moment of the schedule after `time`.
     pub fn next(&self, time: Timestamp) -> Option<Timestamp> {
         let Times::Fields { minutes, hours, months, .. } = self.times else {
             let Times::Every(every) = self.times else { return None };
@@ -93,7 +93,7 @@ impl Schedule {
                 at.checked_add(Span::new().minutes(1)).ok()?
             } else {
                 let found = self.zone.to_timestamp(at).ok()?;
-                // An hour that comes twice is named once.
+                // An hour that occurs twice is used once.
                 if found > time {
                     return Some(found);
                 }
@@ -104,9 +104,9 @@ impl Schedule {
         None
     }
 
-    /// The last moment after `since` and until `now` that the schedule names.
+    /// The last moment of the schedule after `since` and until `now`.
     ///
-    /// It is searched for by halves: since a time that a client wrote there may be a thousand million of them.
+    /// It uses a binary search: since a time that a client chose, there may be a billion moments.
     pub fn last(&self, since: Timestamp, now: Timestamp) -> Option<Timestamp> {
         if let Times::Every(every) = self.times {
             let since = Timestamp::from_second(since.as_second()).ok()?;
@@ -141,7 +141,7 @@ fn floor(time: DateTime) -> Option<DateTime> {
     DateTime::new(time.year(), time.month(), time.day(), time.hour(), time.minute(), 0, 0).ok()
 }
 
-/// A bit for each number that a field names.
+/// A bit for each number in a field.
 fn bits(field: &str, min: u32, max: u32, names: &[&str]) -> Option<u64> {
     let number = |text: &str| {
         let named = names.iter().position(|name| *name == text.to_lowercase());

@@ -1,4 +1,4 @@
-//! Which pods each service selects, and the addresses and ports that it reaches them at.
+//! Which pods each service selects, and their addresses and ports.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,13 +14,13 @@ use crate::store::{ChangeEvent, Stored};
 use crate::value::{Value, json};
 
 pub(super) const SERVICES: Kind = Kind("", "services");
-/// The label of nodes that says which zone they are in.
+/// The label of nodes with their zone.
 pub(super) const ZONE: &str = "topology.kubernetes.io/zone";
 
 /// The services, by what they select, and the pods that are selected.
 ///
-/// A pod asks only the services that select one of its labels, and a service reads only its own pods: those are searched for once,
-/// and then kept from the feed.
+/// For a pod, only the services that select one of its labels are checked, and a service reads only its own pods: these
+/// are searched for once, and then updated from the feed.
 #[derive(Default)]
 pub(super) struct Services {
     index: Mutex<ServiceIndex>,
@@ -31,7 +31,7 @@ struct ServiceIndex {
     services: HashMap<String, KnownService>,
     /// The services of a namespace that select a label, by one that each selects.
     by_label: HashMap<Label, BTreeSet<String>>,
-    /// The services of each pod, as it was last.
+    /// The services of each pod, in its last known state.
     members: HashMap<Arc<str>, BTreeSet<String>>,
 }
 
@@ -42,7 +42,7 @@ struct KnownService {
     selector: LabelSelector,
     label: Label,
     pods: BTreeSet<Arc<str>>,
-    /// Whether the pods that were there before it have been searched for.
+    /// Whether the pods that existed before it have been searched for.
     is_complete: bool,
 }
 
@@ -55,7 +55,7 @@ impl Services {
         *self.index() = ServiceIndex::default();
     }
 
-    /// Takes a change in; returns the keys of the services that it is about.
+    /// Records a change; returns the keys of the services that it concerns.
     pub fn note(&self, change: &ChangeEvent) -> Vec<String> {
         if SERVICES.is(&change.collection) {
             let service = change.stored.as_ref().and_then(|stored| json::decode(&stored.bytes).ok());
@@ -135,7 +135,7 @@ impl ServiceIndex {
         }
     }
 
-    /// Takes a pod in; returns the services that selected it, and those that do now.
+    /// Records a pod; returns the services that selected it before, and those that do now.
     fn take_in_pod(&mut self, key: &Arc<str>, pod: Option<&Stored>) -> Vec<String> {
         let mut about = self.members.remove(key).unwrap_or_default();
         for service in &about {
@@ -158,13 +158,13 @@ impl ServiceIndex {
         about.into_iter().collect()
     }
 
-    /// The keys of the pods of a service; `None` before they were searched for.
+    /// The keys of the pods of a service; `None` if they have not been searched for.
     fn pods_of(&self, service: &str) -> Option<Vec<Arc<str>>> {
         let known = self.services.get(service).filter(|known| known.is_complete)?;
         Some(known.pods.iter().cloned().collect())
     }
 
-    /// Adds the pods that were found for a service: from now on the feed tells of those that come and go.
+    /// Adds the pods that were found for a service: from now on the feed keeps them up to date.
     fn complete(&mut self, service: &str, pods: impl Iterator<Item = Arc<str>>) {
         let Some(known) = self.services.get_mut(service) else { return };
         known.is_complete = true;
@@ -175,7 +175,7 @@ impl ServiceIndex {
     }
 }
 
-/// What a service selects, if anybody but its author is to look after its endpoints.
+/// The selector of a service; `None` if its endpoints are managed by its author.
 pub(super) fn selector(service: &Value) -> Option<LabelSelector> {
     let labels =
         service.at(&["spec", "selector"]).filter(|labels| labels.as_object().is_some_and(|it| !it.is_empty()))?;
@@ -194,24 +194,24 @@ pub(super) struct Member {
     pub target: Value,
     pub node: String,
     pub zone: String,
-    /// The name that it has beside those of other pods.
+    /// Its hostname among the pods of the service.
     pub hostname: String,
     /// Name, protocol, number and application protocol of each port that it has of the service's.
     pub ports: Vec<Value>,
     /// It is ready, and not being deleted.
     pub is_ready: bool,
-    /// It would answer.
+    /// It can serve traffic.
     pub serves: bool,
     pub is_going: bool,
-    /// When it became ready, or ceased to be.
+    /// When it became ready or unready.
     pub turned: Option<Timestamp>,
-    /// Its node is not there, and the service does not want it all the same.
+    /// Its node does not exist, and the service does not publish unready addresses.
     pub is_lost: bool,
 }
 
-/// A pod as a service sees it; `None` where it has no address, or has ended.
+/// A pod as a service sees it; `None` if it has no address, or has ended.
 ///
-/// `zone` is that of its node, and `None` where that is not there.
+/// `zone` is that of its node, and `None` if that does not exist.
 fn member(service: &Value, pod: &Value, zone: Option<&str>) -> Option<Member> {
     let addresses: Vec<String> =
         pod.items_at(&["status", "podIPs"]).iter().map(|it| it.str_at(&["ip"]).to_owned()).collect();
@@ -265,7 +265,7 @@ fn resolved(port: &Value, pod: &Value) -> Option<Value> {
     Some(found)
 }
 
-/// Whether a service has no address of its own.
+/// Whether a service has no cluster IP.
 pub(super) fn is_headless(service: &Value) -> bool {
     service.str_at(&["spec", "clusterIP"]) == "None"
 }
@@ -321,7 +321,7 @@ pub(super) mod tests {
         let front = "metadata: {labels: {app: web, tier: front, other: x}}";
         assert_eq!(note(PODS, "d/p", Some(front)), ["d/all", "d/web"]);
         assert_eq!(note(PODS, "d/q", Some("metadata: {labels: {app: web}}")), [""; 0]);
-        // Before it was searched for what was there, it can't be told which pods a service has.
+        // Before the existing pods have been searched for, the pods of a service are not known.
         assert_eq!(pods("d/web"), None);
         services.index().complete("d/web", ["d/p".into(), "d/earlier".into()].into_iter());
         assert_eq!(pods("d/web"), Some(2));

@@ -1,4 +1,4 @@
-//! EndpointSlices: which of them are of which service, and what all that controllers make have in common.
+//! EndpointSlices: which slice belongs to which service, and what the slices of all controllers have in common.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -40,7 +40,7 @@ impl Slices {
         *self.index() = SliceIndex::default();
     }
 
-    /// Takes a slice in, or that it is gone; returns the keys of the services that it was and is of.
+    /// Records a slice, or its deletion; returns the keys of its previous and current services.
     pub fn note(&self, change: &ChangeEvent) -> Vec<String> {
         let namespace = change.key.split_once('/').map_or("", |(namespace, _)| namespace);
         let ours = change.stored.as_ref().filter(|stored| stored.label(MANAGED_BY) == Some(self.manager));
@@ -54,7 +54,7 @@ impl Slices {
         about.into_iter().collect()
     }
 
-    /// The slices of a service, but for those that are being deleted.
+    /// The slices of a service, except those that are being deleted.
     pub async fn of(&self, client: &Client, service: &str) -> Result<Vec<Value>, Status> {
         let keys: Vec<Arc<str>> = self.index().slices.get(service).into_iter().flatten().cloned().collect();
         let mut found = client.get_all(SLICES, &keys).await?;
@@ -62,7 +62,7 @@ impl Slices {
         Ok(found)
     }
 
-    /// Makes what is to be made, and so on.
+    /// Carries out the changes.
     pub async fn write(&self, client: &Client, service: &str, changes: &Changes) -> Result<(), Status> {
         for slice in &changes.create {
             let made = client.create(SLICES, slice).await?;
@@ -96,7 +96,7 @@ impl SliceIndex {
     }
 }
 
-/// What is to be written.
+/// The changes to write.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Changes {
     pub create: Vec<Value>,
@@ -109,7 +109,7 @@ pub(super) fn prefix(service: &str) -> String {
     super::pods::prefix(service)
 }
 
-/// What tells endpoints apart: address, hostname, and what it is about.
+/// The identity of an endpoint: address, hostname, and target.
 pub(super) type Identity = (String, String, String);
 
 pub(super) fn identity(endpoint: &Value) -> Identity {

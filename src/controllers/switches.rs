@@ -1,7 +1,7 @@
-//! Which controllers run: those of kube-controller-manager that are here are switched as there.
+//! Which controllers run: switched in the same way as those of kube-controller-manager.
 //!
-//! `*` is all that run unless something is said: those that an API server needs to be of use, and in the profile `cluster`
-//! all. The others, which make workloads go on, run where they are named; until then they cost nothing.
+//! `*` means all that run by default: those that an API server needs to be useful, and in the profile `cluster` all.
+//! The others, for workloads, run if they are named; until then they cost nothing.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub enum ControllerName {
     Accounts,
     /// Namespaces have `kube-root-ca.crt`.
     Authority,
-    /// Cluster roles gather the rules of others.
+    /// Cluster roles aggregate the rules of others.
     Aggregation,
     /// Policies are checked against the schemas of what they match.
     PolicyTypes,
@@ -42,7 +42,7 @@ const NAMES: [(ControllerName, [&str; 2]); 6] = [
 /// What `*` stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
-    /// What an API server needs to be of use.
+    /// What an API server needs to be useful.
     #[default]
     Server,
     /// All that are there: workloads become ready.
@@ -72,7 +72,7 @@ impl Switches {
     /// None of them runs.
     pub const NONE: Self = Switches([false; NAMES.len()], [false; WORKLOADS.len()]);
 
-    /// Those run that an API server needs to be of use.
+    /// Those that an API server needs to be useful.
     pub const SERVER: Self = Switches([true; NAMES.len()], [false; WORKLOADS.len()]);
 
     /// Whether `controller` runs.
@@ -102,10 +102,10 @@ impl Switches {
         }
     }
 
-    /// Reads a list of `*` for all of a profile, `name`, and `-name` for all but that; the first that is about a controller
-    /// decides.
+    /// Reads a list of `*` for all of a profile, `name`, and `-name` for all but that; the first entry that applies to
+    /// a controller decides.
     ///
-    /// An empty list is none, and so is `-*`. Source: the flag `--controllers` of kube-controller-manager 1.37.
+    /// An empty list means none, and so does `-*`. Source: the flag `--controllers` of kube-controller-manager 1.37.
     pub fn parse(list: &[String], profile: Profile) -> Result<Self, UnknownController> {
         let list: Vec<_> = list.iter().filter(|item| !item.is_empty() && *item != "-*").collect();
         for item in &list {

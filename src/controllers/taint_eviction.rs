@@ -1,4 +1,4 @@
-//! Pods go from nodes whose taints they do not tolerate, at once or after the time for which they do.
+//! Evicts pods from nodes with taints that they do not tolerate, at once or after the time for which they do.
 //!
 //! Source: `pkg/controller/tainteviction` of Kubernetes 1.37.
 
@@ -28,7 +28,7 @@ struct TaintEviction {
 struct Bound {
     pods: BTreeMap<String, BTreeSet<String>>,
     nodes: BTreeMap<String, String>,
-    /// Since when pods stay on a node that is tainted, for a while.
+    /// Since when pods have been tolerating the taints of their node for a limited time.
     tolerating: BTreeMap<String, Timestamp>,
 }
 
@@ -103,7 +103,7 @@ impl Reconciler for TaintEviction {
                     if nodes::untolerated(&taints, pod.items_at(&["spec", "tolerations"]), &["NoExecute"]).is_some() {
                         self.cancel(&key).await?;
                     }
-                    // One that can't be evicted now is evicted at the next look: its time does not begin anew.
+                    // A pod that can't be evicted now is evicted at the next attempt: its time does not start again.
                     self.evict(&pod).await?;
                     self.bound().tolerating.remove(&key);
                 }
@@ -114,7 +114,7 @@ impl Reconciler for TaintEviction {
 }
 
 impl TaintEviction {
-    /// Tells that a pod which was to go later need not go then, if it was to.
+    /// Reports that a pod will not be evicted after all, if it was scheduled for that.
     async fn cancel(&self, key: &str) -> Result<(), Status> {
         if self.bound().tolerating.remove(key).is_none() {
             return Ok(());
@@ -148,7 +148,8 @@ enum Stay {
     No,
 }
 
-/// How long a pod may stay that has been on the node, as it is tainted now, `since` then: a taint may say that it is older.
+/// How long a pod may stay that has been on the node with its current taints since `since`: a taint may be older by its
+/// own time.
 fn stays(pod: &Value, taints: &[Value], since: Timestamp, now: Timestamp) -> Stay {
     if is_going(pod) || pods::is_over(pod) {
         return Stay::ForGood;

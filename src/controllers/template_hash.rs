@@ -1,11 +1,11 @@
-//! A short name for what a template says, in the alphabet of Kubernetes' names.
+//! A short hash of a template, in the alphabet of Kubernetes' names.
 //!
-//! DIFFERS: Kubernetes hashes a dump of Go's memory, which nothing but Go makes. This is another hash of the same length and
-//! alphabet, over the JSON of the template; it is as stable.
+//! DIFFERS: Kubernetes hashes a dump of Go's memory, which only Go can produce. This is another hash of the same length
+//! and alphabet, over the JSON of the template; it is as stable.
 
 use crate::value::{Value, json};
 
-/// No vowels, so that no words come out.
+/// No vowels, so that no words result.
 const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// FNV-1a, as Kubernetes takes it.
@@ -13,7 +13,7 @@ fn fnv_32a(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }
 
-/// The hash of a template. `collisions` makes it another one, where the first was taken.
+/// The hash of a template. `collisions` changes it if the previous one was taken.
 pub(super) fn template_hash(template: &Value, collisions: Option<i64>) -> String {
     let mut bytes = json::encode(template);
     if let Some(collisions) = collisions {

@@ -1,4 +1,4 @@
-//! Jobs that have ended go after the time that they say.
+//! Deletes finished Jobs after their TTL.
 //!
 //! Source: `pkg/controller/ttlafterfinished` of Kubernetes 1.37.
 
@@ -42,7 +42,7 @@ impl Reconciler for TimeToLive {
     }
 }
 
-/// What is left of the life of a job, if it has ended and says how long it lives on; none if it is over.
+/// The remaining time of a job, if it has ended and has a TTL; no time if that is over.
 fn end_of_life(job: &Value, now: Timestamp) -> Option<Option<Duration>> {
     let seconds = job.at(&["spec", "ttlSecondsAfterFinished"]).and_then(Value::as_i64)?;
     if !conditions::is_finished(job) || is_going(job) {

@@ -1,7 +1,8 @@
-//! The time of the change that endpoints were last written for: the annotation `endpoints.kubernetes.io/last-change-trigger-time`.
+//! The time of the change that caused the last write of endpoints: the annotation
+//! `endpoints.kubernetes.io/last-change-trigger-time`.
 //!
-//! It is the earliest of the times at which pods became ready or ceased to be, of those that were not seen before; of a service
-//! that is new, when it was made. Endpoints that are written for another reason have none.
+//! It is the earliest new time at which a pod became ready or unready; for a new service, its creation time. Endpoints
+//! that are written for another reason have none.
 //!
 //! Source: `TriggerTimeTracker` of `k8s.io/endpointslice/util` 0.37.
 
@@ -40,7 +41,7 @@ impl TriggerTimes {
         self.seen().clear();
     }
 
-    /// What has happened since a service was last looked at; from now on it is seen.
+    /// The time of the first change since a service was last handled; its changes then count as seen.
     pub fn next(&self, service: &Value, members: &[Member]) -> Option<Timestamp> {
         let made = time_at(service, &["metadata", "creationTimestamp"]);
         let pods = members.iter().filter_map(|it| Some((it.target.str_at(&["name"]).to_owned(), it.turned?)));
@@ -58,7 +59,7 @@ impl TriggerTimes {
     }
 }
 
-/// Notes the time in what is written.
+/// Sets the annotation with the time.
 pub(super) fn note(object: &mut Value, time: Option<Timestamp>) {
     let metadata = object.make_object().entry("metadata").make_object();
     if let Some(time) = time {

@@ -1,7 +1,7 @@
-//! Claims that ask for more: the volume that was made for them grows, and the claim says so.
+//! Claims that request more: the volume that was created for them is expanded, and the claim's status shows it.
 //!
-//! Only volumes grow that were made here. In a cluster the driver of a volume does that, and the kubelet where there is a file
-//! system; what clients see in the end is the same.
+//! Only volumes that were created here are expanded. In a cluster the volume's driver does that, and the kubelet if
+//! there is a file system; what clients see in the end is the same.
 //!
 //! Source: `pkg/controller/volume/expand` of Kubernetes 1.37, and the conditions of `external-resizer`.
 
@@ -59,7 +59,7 @@ impl Reconciler for Expansion {
     }
 }
 
-/// What a bound claim asks for, where that is more than it has.
+/// What a bound claim requests, if that is more than it has.
 fn growth(claim: &Value) -> Option<Value> {
     let asked = claim.at(&["spec", "resources", "requests", "storage"])?;
     let is_bound = claim.str_at(&["status", "phase"]) == "Bound";

@@ -1,7 +1,7 @@
-//! Volumes: claims are bound to volumes that are there, or to such as are made for them; nothing is behind these.
+//! Volumes: claims are bound to existing volumes, or to new ones without any storage behind them.
 //!
-//! DIFFERS: the program that a StorageClass names as its provisioner is not asked: every claim of a class gets a volume, unless
-//! the class names `kubernetes.io/no-provisioner`. Where there is no class at all, one is made that is the default.
+//! DIFFERS: the provisioner of a StorageClass is not called: every claim of a class gets a volume, unless the class
+//! names `kubernetes.io/no-provisioner`. If there is no class at all, a default one is created.
 //!
 //! Source: `pkg/controller/volume/persistentvolume`, `pvcprotection` and `pvprotection` of Kubernetes 1.37.
 
@@ -25,7 +25,7 @@ use crate::value::{Value, json};
 const CLAIMS: Kind = Kind("", "persistentvolumeclaims");
 const VOLUMES: Kind = Kind("", "persistentvolumes");
 const CLASSES: Kind = Kind("storage.k8s.io", "storageclasses");
-/// The class that is made where there is none.
+/// The class that is created if there is none.
 const CLASS: &str = "standard";
 const PROVISIONER: &str = "skiff.invalid/simulated";
 const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
@@ -36,9 +36,9 @@ const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
 const ASKED_OF: &str = "volume.kubernetes.io/storage-provisioner";
 const CLAIM_FINALIZER: &str = "kubernetes.io/pvc-protection";
 const VOLUME_FINALIZER: &str = "kubernetes.io/pv-protection";
-/// What the bytes of a pod contain that uses claims.
+/// The texts of which the bytes of a pod contain one if it uses claims.
 const VOLUME_MARKS: [&[u8]; 2] = [b"\"claimName\":", b"\"ephemeral\":{"];
-/// What is looked at at the start, beside claims and volumes.
+/// A key that is handled at the start, besides claims and volumes.
 const FIRST: &str = "\u{0}class";
 
 /// Binds claims.
@@ -85,7 +85,7 @@ impl Reconciler for Binder {
 }
 
 impl Binder {
-    /// Makes a class where there is none, and looks at every claim that waits and every volume that is bound.
+    /// Creates a class if there is none, and checks every waiting claim and every bound volume.
     async fn look_around(&self) -> Result<Progress, Status> {
         if self.client.list(CLASSES, "", |_| true).await?.is_empty() {
             self.client.create(CLASSES, &class()).await?;
@@ -138,7 +138,7 @@ impl Binder {
         }
     }
 
-    /// Tells why a claim that no volume fits gets none made for it.
+    /// Reports why no volume is created for a claim that no existing one fits.
     fn tell_unbound(&self, claim: &Value, is_known: bool) {
         match (claim.str_at(&["spec", "storageClassName"]), is_known) {
             ("", _) => {
@@ -162,7 +162,7 @@ impl Binder {
         self.client.update_status(CLAIMS, claim, status).await.map(|()| Progress::Done)
     }
 
-    /// Binds a claim and a volume: the volume first, which nobody else can take then.
+    /// Binds a claim and a volume: the volume first, so that no other claim can take it.
     async fn bind(&self, claim: &Value, volume: &Value) -> Result<Progress, Status> {
         let (namespace, name) = place(claim);
         let mut taken = volume.clone();
@@ -277,7 +277,7 @@ fn new_volume(claim: &Value, class: &Value) -> Value {
     }
 }
 
-/// The smallest of the volumes that fit a claim; one that is kept for it goes before all others.
+/// The smallest of the volumes that fit a claim; a volume that is reserved for it wins over all others.
 fn best<'v>(claim: &Value, volumes: &'v [Value]) -> Option<&'v Value> {
     let (namespace, name) = place(claim);
     let is_for_it = |volume: &Value| {
@@ -314,7 +314,7 @@ fn best<'v>(claim: &Value, volumes: &'v [Value]) -> Option<&'v Value> {
     volumes.iter().filter(fits).min_by_key(capacity)
 }
 
-/// Lets go of claims that no pod uses any more, and of volumes that no claim does.
+/// Removes the protection finalizers of claims that no pod uses any more, and of unbound volumes.
 struct Protection {
     client: Client,
 }
@@ -382,13 +382,13 @@ impl Protection {
     }
 }
 
-/// Starts what binds claims.
+/// Starts the controller that binds claims.
 pub(super) fn start(context: &ControllerContext) -> Running {
     let binder = Binder { client: context.client("persistent-volume-binder").called("persistentvolume-controller") };
     Box::pin(super::reconcile::run(Arc::clone(&context.registry), binder))
 }
 
-/// Starts what lets go of claims and volumes.
+/// Starts the controller that removes the protection of claims and volumes.
 pub(super) fn start_protection(context: &ControllerContext) -> Running {
     let protection = Protection { client: context.client("pvc-protection-controller") };
     Box::pin(super::reconcile::run(Arc::clone(&context.registry), protection))

@@ -9,31 +9,31 @@ use super::recorder::Recorder;
 use super::simulated::NodePlan;
 use crate::registry::Registry;
 
-/// What the controllers of workloads are started with.
+/// The context in which workload controllers are started.
 pub(super) struct ControllerContext {
     pub registry: Arc<Registry>,
     pub recorder: Recorder,
     /// The nodes that are simulated.
     pub nodes: NodePlan,
-    /// The authority of clients, and who signs with its key and issues tokens, as far as they are here.
+    /// The authority of clients, with the signer and the issuer of tokens, if they are available.
     pub authority: Authority,
 }
 
 impl ControllerContext {
-    /// A client for the controller of that service account.
+    /// A client for the controller with that service account.
     pub fn client(&self, account: &'static str) -> Client {
         Client::new(&self.registry, &self.recorder, account)
     }
 }
 
-/// A controller that runs, for as long as it is not dropped.
+/// A controller that runs until it is dropped.
 pub(super) type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A controller of workloads.
 pub(super) struct Workload {
     /// Its name, and an earlier or shorter one that means the same.
     pub names: [&'static str; 2],
-    /// Whether simulated nodes are of no use without it.
+    /// Whether simulated nodes require it.
     pub is_for_nodes: bool,
     pub start: fn(&ControllerContext) -> Running,
 }
@@ -43,7 +43,7 @@ impl Workload {
         Workload { names, is_for_nodes: false, start }
     }
 
-    /// One that simulated nodes are of no use without.
+    /// One that simulated nodes require.
     pub const fn for_nodes(names: [&'static str; 2], start: fn(&ControllerContext) -> Running) -> Self {
         Workload { names, is_for_nodes: true, start }
     }

@@ -1,8 +1,8 @@
-//! How often each verb allocates, and each request, and what a definition keeps: tests that hold the counts, so that copies
-//! do not come back unseen.
+//! How many allocations each verb and each request makes, and how much memory a definition keeps: tests that bound the
+//! counts, so that copies do not come back unnoticed.
 //!
-//! The definition and the objects are those that the figures of `docs/performance.md` are taken with: 2 KB as sent, lists
-//! with keys, defaults and three rules.
+//! The definition and the objects are the ones that the figures of `docs/performance.md` are measured with: 2 KB as
+//! sent, lists with keys, defaults and three rules.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -172,7 +172,7 @@ fn check(counts: &[(&str, u64, AllocationInfo)]) {
 #[test]
 fn verbs_allocate_no_more_than_they_did() {
     let bench = Bench::new();
-    // What is made once is made here.
+    // What is allocated only once is allocated here.
     bench.create("first");
     bench.patch("first", PatchType::Merge, r#"{"spec":{"stamp":"1"}}"#.to_owned());
     bench.patch("first", PatchType::Apply, widget("first", "2"));
@@ -212,7 +212,7 @@ fn requests_allocate_no_more_than_they_did() {
     };
     let merge = || r#"{"spec":{"stamp":"1"}}"#.to_owned();
     let apply = |name: &str| format!("{name}?fieldManager=bench&force=true");
-    // What is made once is made here.
+    // What is allocated only once is allocated here.
     send("POST", "", "application/json", widget("first", "0"));
     send("PATCH", "/first", MERGE, merge());
     send("PATCH", &apply("/first"), APPLY, widget("first", "2"));
@@ -246,7 +246,7 @@ fn a_definition_keeps_no_more_memory_than_it_did() {
         assert!(types.is_some());
         [compiled, with_types, with_rules]
     };
-    // The first time makes what all definitions share.
+    // The first call allocates what all definitions share.
     keep();
     let [compiled, with_types, with_rules] = keep();
     let kept = compiled + with_types + with_rules;

@@ -22,25 +22,25 @@ use super::list_pieces::ListPieces;
 use super::negotiate::{self, AnswerFormat, Encoding};
 use super::path;
 
-/// How many bytes an indented text may have beside those that its value has in another form: what stands deep has a long line
-/// for each of its values. The reference has no such limit.
+/// How many bytes the indentation may add to a text beyond the size of its value in another form: a deeply nested value
+/// has a long line for each of its members. The reference has no such limit.
 const INDENTATION_BYTES_MAX: usize = 16 << 20;
 const TOO_DEEP_FOR_YAML: &str = "the object is nested too deep to be indented, ask for application/json";
 
 const TEXT_PLAIN: &str = "text/plain; charset=utf-8";
 
-/// What is answered, before it has a form.
+/// The content of an answer, before it is encoded.
 pub(super) enum AnswerContent {
     Value(Value),
     /// Compact JSON.
     Json(Vec<u8>),
 }
 
-/// Tells the audit log what is answered, where it has that.
+/// Passes the content of an answer to the audit log, if there is one that wants it.
 fn tell(exchange: &Exchange, content: &AnswerContent) {
     exchange.observe(|observed| match content {
         AnswerContent::Value(value) => observed.answers(value),
-        // It is not a Status, and those alone are looked at for less.
+        // It is not a Status; only Statuses are recorded at lower levels.
         AnswerContent::Json(bytes) if observed.is_logged(AuditLevel::RequestResponse) => {
             observed.answers(&json::decode(bytes).unwrap_or_default());
         }
@@ -76,7 +76,7 @@ fn indented_bytes_max(bytes: usize) -> usize {
     bytes.saturating_mul(4).saturating_add(INDENTATION_BYTES_MAX)
 }
 
-/// What would be too long if it were indented stays in one line.
+/// A text that would be too long when indented stays on one line.
 fn to_json(format: AnswerFormat, content: AnswerContent) -> Vec<u8> {
     let mut bytes = match content {
         AnswerContent::Json(bytes) => layout::lay_out(bytes),
@@ -94,7 +94,7 @@ fn to_json(format: AnswerFormat, content: AnswerContent) -> Vec<u8> {
 fn value(content: AnswerContent) -> Value {
     match content {
         AnswerContent::Value(value) => value,
-        // Our own encoding; what can't be read back is shown as nothing.
+        // We encoded it ourselves; if it can't be decoded, it is shown as null.
         AnswerContent::Json(bytes) => json::decode(&bytes).unwrap_or_default(),
     }
 }
@@ -111,7 +111,7 @@ pub(super) fn status(exchange: &Exchange, status: &Status) -> Response<Body> {
     response
 }
 
-/// A Status that says no before anybody has looked at what is asked for.
+/// A Status that refuses a request before its target has been looked at.
 ///
 /// Source: `RespondWithError` of apiserver 1.37.
 pub(super) fn denial(exchange: &Exchange, denial: &Status) -> Response<Body> {
@@ -129,7 +129,7 @@ pub(super) fn text(exchange: &Exchange, code: u16, text: impl Into<String>) -> R
     response
 }
 
-/// What is answered where it can't be decided whether the request is allowed.
+/// The answer if it can't be decided whether the request is allowed.
 pub(super) fn failed_authorization(exchange: &Exchange, why: &str) -> Response<Body> {
     text(exchange, 500, path::internal_error(&exchange.uri, why))
 }
@@ -211,7 +211,7 @@ fn finish(exchange: &Exchange, code: u16, content_type: &str, body: Body, is_com
     response
 }
 
-/// The warnings that are sent: where they are too long together, the beginning of each, and not all of them.
+/// The warnings that are sent: if they are too long in total, each is truncated, and the last ones may be left out.
 ///
 /// Source: `k8s.io/apiserver/pkg/endpoints/filters/warning.go`, release 1.37.
 fn fitting(texts: &[String]) -> Vec<&str> {
@@ -227,7 +227,7 @@ fn fitting(texts: &[String]) -> Vec<&str> {
     let mut written = 0;
     let mut sent = Vec::new();
     for (at, text) in texts.iter().enumerate() {
-        // What was there when the limit was passed is sent in any case.
+        // The warnings that were added before the limit was passed are sent in any case.
         if at > first_beyond && written >= WARNINGS_CHARACTERS_MAX {
             break;
         }
@@ -242,7 +242,7 @@ fn fitting(texts: &[String]) -> Vec<&str> {
 pub(super) fn add_warnings(exchange: &Exchange, headers: &mut axum::http::HeaderMap) {
     const WARNING: HeaderName = header::WARNING;
     let warnings = exchange.warnings.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    // Line breaks and other controls can't stand in a header: a text that has them is not sent.
+    // Line breaks and other controls aren't allowed in a header: a text that contains any is not sent.
     for text in fitting(warnings.texts()).into_iter().filter(|text| !text.contains(char::is_control)) {
         let mut quoted = String::with_capacity(text.len() + 10);
         quoted.push_str("299 - \"");

@@ -1,6 +1,6 @@
-//! What requests are answered from.
+//! The state that requests are answered from.
 //!
-//! It knows none of those who answer.
+//! It does not depend on the modules that answer.
 
 use std::sync::Arc;
 
@@ -25,11 +25,11 @@ use super::planes::Planes;
 /// The issuer of service accounts' tokens.
 pub struct Issuing {
     pub issuer: Arc<TokenIssuer>,
-    /// Where others find the keys that they are signed with.
+    /// Where others find the public keys of the signing keys.
     pub key_set_url: String,
 }
 
-/// What the control planes of a process share: documents, by what they describe, and the processors, in turns.
+/// What the control planes of a process share: documents, keyed by what they describe, and the turns on the processors.
 #[derive(Clone, Default)]
 pub struct Shared {
     documents: Arc<Documents>,
@@ -37,31 +37,31 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// In a runtime with so many threads beside those that hold sockets, and a process with so much memory.
+    /// For a runtime with this many threads besides those that serve sockets, and a process with this much memory.
     pub fn among(threads_beside: usize, memory: Arc<Memory>) -> Self {
         let processor = Processor::with_threads(threads_beside).within_memory(move || memory.is_out());
         Shared { processor: Arc::new(processor), ..Shared::default() }
     }
 
-    /// The processors that requests share, to be told when the server stops.
+    /// The processor scheduler that requests share, so that it can be told when the server stops.
     pub fn processor(&self) -> Arc<Processor> {
         Arc::clone(&self.processor)
     }
 }
 
-/// What requests are answered from.
+/// The state that requests are answered from.
 pub struct App {
     pub registry: Arc<Registry>,
     pub authorizer: Arc<dyn Authorizer>,
     /// The authenticator of tokens, for reviews of them.
     pub tokens: Arc<Tokens>,
-    /// `None` where no tokens are issued.
+    /// `None` if no tokens are issued.
     pub issuing: Option<Issuing>,
     /// The other control planes of the process; `None` for one that is not the main one.
     pub planes: Option<Arc<dyn Planes>>,
-    /// What tells this control plane from the others; empty for the main one.
+    /// Distinguishes this control plane from the others; empty for the main one.
     pub(super) plane: Arc<str>,
-    /// Told of each request.
+    /// Notified of each request.
     pub(super) asked: Option<Arc<Notify>>,
     pub(super) documents: Arc<Documents>,
     pub(super) observer: Observer,
@@ -69,7 +69,7 @@ pub struct App {
     pub(super) limits: Limits,
     pub(super) impersonations: LastModes,
     pub(super) processor: Arc<Processor>,
-    /// What requests meet that a test asks for.
+    /// The faults that a test has injected into requests.
     pub(super) faults: Arc<Faults>,
 }
 
@@ -79,7 +79,7 @@ impl App {
         App::with(registry, authorizer, Arc::default(), Limits::default(), Arc::new([]))
     }
 
-    /// An app with limits of its own, that writes these logs of its requests.
+    /// An app with the given limits, which writes its requests to these logs.
     pub fn with(
         registry: Arc<Registry>,
         authorizer: Arc<dyn Authorizer>,
@@ -117,17 +117,18 @@ impl App {
         }
     }
 
-    /// The same, with tokens issued by `issuing`.
+    /// The same, with `issuing` as the issuer of tokens.
     pub fn with_issuing(self, issuing: Issuing) -> Self {
         App { issuing: Some(issuing), ..self }
     }
 
-    /// The same, that has the other control planes of the process.
+    /// The same, with the other control planes of the process.
     pub fn with_planes(self, planes: Arc<dyn Planes>) -> Self {
         App { planes: Some(planes), ..self }
     }
 
-    /// The same for the control plane of that name, beside those that share the rest; `asked` is told of each request.
+    /// The same for the control plane of that name, next to others that share the rest; `asked` is notified of each
+    /// request.
     pub fn beside(self, name: Arc<str>, shared: Shared, asked: Arc<Notify>) -> Self {
         let Shared { documents, processor } = shared;
         App { plane: name, asked: Some(asked), documents, processor, ..self }
@@ -144,7 +145,7 @@ impl App {
         FailedAuthentication { logs: Arc::clone(&self.observer.logs), plane: Arc::clone(&self.plane) }
     }
 
-    /// Takes in what roles and bindings are now, wherever they were changed.
+    /// Takes in the current roles and bindings, wherever they were changed.
     ///
     /// Errors: they can't be read. While the database is out of reach, those in memory count.
     pub(super) async fn refresh_policy(&self) -> Result<(), Status> {

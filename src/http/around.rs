@@ -1,4 +1,4 @@
-//! Bodies of answers with something around them while they are sent.
+//! Response bodies that carry extra state while they are sent.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -10,7 +10,7 @@ use hyper::body::{Frame, SizeHint};
 /// What a body is asked for.
 pub type Polled = Poll<Option<Result<Frame<Bytes>, axum::Error>>>;
 
-/// The answer, whose body is asked for each frame by `poll`, and keeps it until it is sent or dropped.
+/// The answer, with a body that gets each frame from `poll`, and that keeps `poll` until it is sent or dropped.
 pub fn around(
     answer: Response<Body>,
     poll: impl FnMut(Pin<&mut Body>, &mut Context<'_>) -> Polled + Send + Unpin + 'static,

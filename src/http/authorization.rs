@@ -1,4 +1,4 @@
-//! Whether the user of a request may do what it wants: asked once, counted, and told in the audit log.
+//! Whether the user of a request may do what it asks for: decided once, counted, and recorded in the audit log.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! What a request is to those who count and log it.
+//! How a request is classified for metrics and logs.
 
 use std::sync::Arc;
 
@@ -25,9 +25,9 @@ fn kind(exchange: &Exchange, target: Option<&Target>) -> RequestKind {
             Verb::Get | Verb::List => RequestKind::ReadOnly,
             _ => RequestKind::Mutating,
         },
-        // Some of it changes something.
+        // Some of these change something.
         Some(Target::Skiff(_)) if exchange.method != Method::GET => RequestKind::Mutating,
-        // A document is read, whatever the method; no more than that is behind it.
+        // A document is only read, whatever the method.
         _ => RequestKind::ReadOnly,
     }
 }
@@ -63,7 +63,7 @@ pub(super) fn event(exchange: &Exchange, target: Option<&Target>) -> AuditEvent 
     }
 }
 
-/// `All` for what is not to be done, `invalid` for what can't be told.
+/// `All` for a dry run, `invalid` for any other value.
 fn dry_run(exchange: &Exchange) -> &'static str {
     match exchange.query.all("dryRun").map(|value| value == "All").reduce(|one, other| one && other) {
         None => "",
@@ -101,7 +101,7 @@ pub(super) fn resource_route(exchange: &Exchange, path: &ResourcePath, verb: Ver
     }
 }
 
-/// The labels of a request for a document that there is.
+/// The labels of a request for a document that exists.
 pub(super) fn document_route(target: &Target) -> Route {
     use super::path::Probe;
     let (group, version, path) = match target {

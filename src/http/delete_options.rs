@@ -1,4 +1,4 @@
-//! DeleteOptions, from the query or from a body, and what Go says of those that can't be read.
+//! DeleteOptions, from the query or from a body, and Go's errors for those that can't be decoded.
 //!
 //! Source: `metav1.DeleteOptions` and its validation, release 1.37; answers recorded from apiserver 1.37.
 
@@ -25,12 +25,12 @@ pub struct DeleteOptions {
     pub dry_run: Vec<String>,
     pub precondition_uid: Option<String>,
     pub precondition_resource_version: Option<String>,
-    /// Whether a body has preconditions at all, be they empty.
+    /// Whether a body has preconditions at all, even empty ones.
     pub has_preconditions: bool,
     pub ignore_store_read_error: Option<bool>,
 }
 
-/// The kind of the options, and what Go calls their struct.
+/// The kind of the options, which is also the name of their Go struct.
 const KIND: &str = "DeleteOptions";
 
 /// Why a body is not [`DeleteOptions`], in Go's words.
@@ -48,7 +48,7 @@ pub enum DeleteOptionsError {
     ApiVersion(#[from] ApiVersionError),
     #[error(transparent)]
     Kind(#[from] SchemeError),
-    /// It is of another kind, which the scheme of options has as well.
+    /// It is of another kind that the scheme of the options also has.
     #[error("converting ({version}.{kind}) to (v1.DeleteOptions): unknown conversion")]
     Conversion { version: &'static str, kind: String },
     /// A field has a value of another type.
@@ -56,8 +56,8 @@ pub enum DeleteOptionsError {
     Field(#[from] UnmarshalError),
 }
 
-/// Why a body of another kind holds no options, in a request for an object of the version `of`: the scheme of options has some
-/// kinds in every group, and some in its own.
+/// Why a body of another kind is refused as options, in a request for an object of the version `of`: the scheme of the
+/// options has some kinds in every group, and others only in their own.
 fn of_another_kind(api_version: &str, kind: &str, of: &ServedVersion) -> DeleteOptionsError {
     const IN_EVERY_GROUP: [&str; 7] =
         ["APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "CreateOptions", "Status", "UpdateOptions"];
@@ -65,12 +65,12 @@ fn of_another_kind(api_version: &str, kind: &str, of: &ServedVersion) -> DeleteO
     const IN_BOTH_OF_ITS_OWN: [&str; 4] =
         ["PartialObjectMetadata", "PartialObjectMetadataList", "Table", "TableOptions"];
     let known = |version| DeleteOptionsError::Conversion { version, kind: kind.to_owned() };
-    // What names no version is of the version of the options.
+    // If no version is given, it is that of the options.
     let api_version = if api_version.is_empty() { "meta.k8s.io/v1" } else { api_version };
     match api_version {
         _ if IN_EVERY_GROUP.contains(&kind) => known("v1"),
         "meta.k8s.io/v1" if IN_ITS_OWN.contains(&kind) || IN_BOTH_OF_ITS_OWN.contains(&kind) => known("v1"),
-        // The others are Go's types of v1 there, too.
+        // The others are Go's v1 types in that version, too.
         "meta.k8s.io/v1beta1" if kind == "PartialObjectMetadataList" => known("v1beta1"),
         "meta.k8s.io/v1beta1" if IN_BOTH_OF_ITS_OWN.contains(&kind) => known("v1"),
         _ => not_registered_for_options(of, kind, api_version).into(),

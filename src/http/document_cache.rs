@@ -1,4 +1,4 @@
-//! Documents that were made, kept by a hash of what they describe.
+//! Documents that have been built, cached by a hash of what they describe.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -8,13 +8,13 @@ use axum::body::Bytes;
 use super::frame::gzip;
 use super::openapi;
 
-/// Bytes of documents that are kept; one document may have more.
+/// How many bytes of documents are kept; a single document may be larger.
 const KEPT_BYTES_MAX: usize = 64 << 20;
-/// How many documents of a name are kept.
+/// How many documents are kept under one name.
 const KEPT_MAX: usize = 4;
 
-/// OpenAPI documents, made when they are first asked for, and again when what they describe has changed. Control planes that
-/// serve the same share them.
+/// OpenAPI documents, built on the first request, and rebuilt when what they describe has changed. Control planes that
+/// serve the same resources share them.
 #[derive(Default)]
 pub(super) struct Documents {
     made: Mutex<BTreeMap<String, Vec<HashedDocument>>>,
@@ -26,7 +26,7 @@ struct HashedDocument {
     document: Arc<CachedDocument>,
 }
 
-/// A document, with what is the same each time it is sent. All answers share its bytes.
+/// A document, with everything that is the same for each answer. All answers share its bytes.
 pub(super) struct CachedDocument {
     pub bytes: Bytes,
     /// Its entity tag, in quotes.
@@ -40,7 +40,8 @@ impl CachedDocument {
         CachedDocument { bytes: bytes.into(), tag, compressed: OnceLock::new() }
     }
 
-    /// Its bytes under gzip; `None` where they can't be compressed. They are made outside of the lock, as that may be ended.
+    /// Its bytes under gzip; `None` if they can't be compressed. They are compressed outside of the lock, as the
+    /// request may be ended meanwhile.
     pub fn compressed(&self) -> Option<Bytes> {
         if let Some(made) = self.compressed.get() {
             return Some(made.clone());
@@ -55,7 +56,7 @@ impl CachedDocument {
 }
 
 impl Documents {
-    /// The document is made outside of the lock, as that may take long and be ended.
+    /// The document is built outside of the lock, as that may take long and the request may be ended meanwhile.
     pub fn get(&self, name: &str, hash: &str, make: impl FnOnce() -> Vec<u8>) -> Arc<CachedDocument> {
         let is_it = |made: &&HashedDocument| made.hash == hash;
         let known = self.locked().get(name).and_then(|made| made.iter().find(is_it).cloned());

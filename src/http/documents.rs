@@ -27,7 +27,7 @@ use super::negotiate::{self, AnswerFormat, Encoding, Endpoint, built_in_route};
 use super::path::{NOT_FOUND_TEXT, Target};
 use super::{discovery, openapi, version_of};
 
-/// The paths that are served whatever is defined.
+/// The paths that are always served, whatever resources are defined.
 const ROOT_PATHS: [&str; 11] = [
     "/.well-known/openid-configuration",
     "/api",
@@ -79,7 +79,7 @@ async fn document(app: &App, exchange: &Exchange, target: &Target) -> Result<Res
         Target::CoreVersions | Target::Groups => {
             let resources = resources(&served);
             let core = *target == Target::CoreVersions;
-            // `/apis/` is another path, whose handler knows the plain form alone.
+            // `/apis/` is a different path, and its handler only knows the plain form.
             let is_other = !core && exchange.path.ends_with('/');
             let form = discovery::wants_aggregated(&exchange.accept, app.registry.definitions.minor);
             match form.filter(|_| !is_other) {
@@ -102,7 +102,7 @@ async fn document(app: &App, exchange: &Exchange, target: &Target) -> Result<Res
         Target::OpenApiV3Index => {
             let documents = v3_documents(&served, app.registry.definitions.minor);
             let index = documents.iter().map(|(path, document)| (path.as_str(), document.hash()));
-            // As recorded: it has a type of text, and no tag.
+            // As recorded: the content type is text, and there is no tag.
             answer::text(exchange, 200, json::encode_to_string(&openapi::v3_index(index)))
         }
         Target::OpenApiV3(path) => open_api_v3(app, exchange, &served, path),
@@ -118,7 +118,7 @@ fn root_paths(served: &[DocumentedVersion]) -> Vec<Value> {
     paths.into_iter().map(Value::String).collect()
 }
 
-/// Whether a document is behind a route for GET. Others answer any method as they answer GET.
+/// Whether the document's route is for GET only. Other routes answer any method as they answer GET.
 fn is_route(app: &App, target: &Target) -> bool {
     match target {
         Target::Version | Target::CoreVersions => true,
@@ -127,7 +127,8 @@ fn is_route(app: &App, target: &Target) -> bool {
     }
 }
 
-/// What the route of a document says to a client that accepts nothing which it offers. `/apis` and the groups have none.
+/// The answer of a document's route to a client that accepts nothing that the route offers. `/apis` and the groups have
+/// no such check.
 fn not_offered(app: &App, accept: &str, target: &Target) -> Option<String> {
     match target {
         Target::Version => built_in_route::not_offered(accept, &[Encoding::Json.content_type()]),
@@ -152,7 +153,7 @@ fn aggregated(exchange: &Exchange, form: AggregatedForm, list: Value) -> Respons
     let pretty = form.pretty || negotiate::wants_pretty(&exchange.user_agent, &exchange.query);
     let format =
         AnswerFormat { encoding: form.encoding, pretty: pretty && form.encoding == Encoding::Json, transform: None };
-    // Unlike that of other documents, the tag is looked for as it is.
+    // Unlike for other documents, the header is compared with the tag as a whole.
     if exchange.if_none_match == tag {
         let mut known = without_content(StatusCode::NOT_MODIFIED, &["Accept"]);
         known.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("public"));
@@ -175,7 +176,7 @@ fn add_tag(response: &mut Response<Body>, tag: &str) {
     }
 }
 
-/// An answer of which its headers say all.
+/// An answer with headers alone.
 fn without_content(code: StatusCode, vary: &[&'static str]) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = code;
@@ -201,7 +202,7 @@ fn raw_json(exchange: &Exchange, value: &Value, layout: Layout) -> Response<Body
 const V2_VARY: [&str; 2] = ["Accept-Encoding", "Accept"];
 const V3_VARY: [&str; 1] = ["Accept"];
 
-/// A document with a tag: a client that has it already gets 304, or 412 where it does not read.
+/// A document with a tag: a client that already has it gets 304, or 412 if the method is not a read.
 fn tagged(
     exchange: &Exchange,
     content_type: &'static str,
@@ -262,7 +263,7 @@ fn open_api_v3(app: &App, exchange: &Exchange, served: &[DocumentedVersion], pat
             app.documents.get(path, hash, || json::encode(&openapi::v3_document(&served)))
         }
     };
-    // DIFFERS: those who accept protobuf alone get JSON, too.
+    // DIFFERS: clients that accept only protobuf get JSON, too.
     let content_type = Encoding::Json.content_type();
     if exchange.query.first("hash").is_some_and(|asked| !asked.is_empty() && asked != hash) {
         let mut moved = typed(without_content(StatusCode::MOVED_PERMANENTLY, &V3_VARY), content_type);
@@ -275,12 +276,12 @@ fn open_api_v3(app: &App, exchange: &Exchange, served: &[DocumentedVersion], pat
     tagged(exchange, content_type, &made, &V3_VARY)
 }
 
-/// A v3 document before it is made. Clients keep documents by the hash. Another version of the server has others, so it is
-/// part of it.
+/// A v3 document before it is built. Clients cache documents by the hash. Another version of the server has other
+/// documents, so the server's version is part of the hash.
 enum V3Document {
-    /// Of a group and version, which is empty where it is declared but not served.
+    /// For a group and version; empty if the version is declared but not served.
     Versions { hash: String, versions: Vec<Arc<ServedVersion>> },
-    /// Of a path of discovery.
+    /// For a path of discovery.
     Discovery { hash: String, path: openapi::DiscoveryPath },
 }
 
@@ -292,7 +293,7 @@ impl V3Document {
     }
 }
 
-/// The v3 documents there are, by their paths.
+/// The v3 documents, by their paths.
 fn v3_documents(served: &[DocumentedVersion], minor: Minor) -> BTreeMap<String, V3Document> {
     let hash_of = |marks: &str| openapi::etag(format!("{}:{marks}", version_of(minor)).as_bytes());
     let mut by_path: BTreeMap<String, (String, Vec<Arc<ServedVersion>>)> = BTreeMap::new();
@@ -316,11 +317,11 @@ fn document_path(version: &ServedVersion) -> String {
 }
 
 async fn served(app: &App) -> Result<Vec<DocumentedVersion>, Status> {
-    // Where the database is away, what is known is told.
+    // If the database is unreachable, the answer shows what is already known.
     _ = app.registry.storage.catch_up().await;
     let mut served = Vec::new();
     for resource in app.registry.resources().await? {
-        // A kind in two groups is stored in one of them, and served in the other by another resource.
+        // A kind in two groups is stored in one of them; another resource serves it in the other.
         let own = |version: &&Arc<ServedVersion>| version.group == resource.first().group;
         for version in resource.versions.iter().filter(own) {
             work::step();

@@ -29,13 +29,13 @@ use super::websocket::Upgrade;
 
 pub(super) const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
-/// The largest body, as kube-apiserver takes it.
+/// The largest body that is accepted, as in kube-apiserver.
 pub const BODY_BYTES_MAX: usize = 3 << 20;
 
-/// How long a body may be that is read at once, whoever waits for memory.
+/// A body of at most this length is read at once, whoever waits for memory.
 const BODY_UNCOUNTED_BYTES_MAX: usize = 64 << 10;
 
-/// The other end of the connection that a request came by, among its extensions.
+/// The peer's address, kept among the request's extensions.
 #[derive(Clone, Copy, Debug)]
 pub struct PeerAddress(pub SocketAddr);
 
@@ -51,26 +51,26 @@ pub(super) struct Exchange {
     pub content_type: String,
     pub user_agent: String,
     pub if_none_match: String,
-    /// How many bytes the client says that it sends; 0 where it does not say.
+    /// How many bytes the client says that it sends; 0 if it does not say.
     pub content_length: usize,
     pub user: UserInfo,
-    /// In whose name the request is sent, where that is another's than the sender's.
+    /// The user whom the request asks to impersonate, if any.
     pub wanted_user: Result<Option<UserInfo>, Status>,
     pub stopping: Option<Stopping>,
     pub warnings: Mutex<Warnings>,
-    /// What names the request in the audit log: the client's word for it, or a new one.
+    /// The request's id in the audit log: the one that the client sent, or a new one.
     pub audit_id: String,
     /// The addresses that the request came through, the first sender first.
     pub source_ips: Vec<String>,
-    /// Where a WebSocket is asked for.
+    /// Set if the request asks for a WebSocket.
     pub upgrade: Option<Upgrade>,
     /// Set once the path is read.
     pub observed: OnceLock<Arc<Observed>>,
-    /// The request's share of the processors, set with it.
+    /// The request's share of the processors, set together with `observed`.
     pub share: OnceLock<Arc<Share>>,
-    /// How many changes ago the state is that is shown, where a fault asks for an old one.
+    /// How many changes old the state is that is shown, if a fault asks for an old one.
     pub stale_by: OnceLock<u64>,
-    /// How long the stored object is that the request is about.
+    /// The length of the stored object that the request is about.
     pub stored_bytes: AtomicUsize,
     /// Memory that the request needs until it is answered.
     reserved: Mutex<Vec<Reservation>>,
@@ -109,12 +109,12 @@ impl Exchange {
         (exchange, body)
     }
 
-    /// What the request wants done with the resource of `path`.
+    /// The verb that the request asks for on the resource of `path`.
     pub fn verb(&self, path: &ResourcePath) -> Verb {
         path.verb(self.method.as_str(), self.query.flag("watch").unwrap_or_default())
     }
 
-    /// The name of the object that a request is about: that of the path, or the one that a list or watch selects.
+    /// The name of the object that a request is about: the one in the path, or the one that a list or watch selects.
     ///
     /// Source: `RequestInfoFactory` of apiserver 1.37.
     pub fn object_name<'a>(&self, path: &'a ResourcePath, verb: Verb) -> Cow<'a, str> {
@@ -138,9 +138,9 @@ impl Exchange {
         }
     }
 
-    /// Reads a body, up to the limit, once there is memory for it, and reserves what the request takes that decodes it.
+    /// Reads a body, up to the limit, once there is memory for it, and reserves the memory that is needed to decode it.
     ///
-    /// Errors: 413 for a body that is too large, 429 where there is no memory in time.
+    /// Errors: 413 for a body that is too large, 429 if there is not enough memory in time.
     pub async fn read_body(&self, memory: &Memory, body: Body) -> Result<Bytes, Status> {
         let size_bytes =
             body.size_hint().upper().map_or(BODY_BYTES_MAX, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
@@ -154,7 +154,7 @@ impl Exchange {
             None
         };
         let bytes = collect(body, size_bytes.min(BODY_BYTES_MAX)).await?;
-        // Before the body is looked through, which is work already.
+        // Before the body is scanned, which is already work.
         self.ready().await?;
         let made_bytes = if self.may_copy(&bytes) { json_patch::COPIED_BYTES_MAX } else { 0 };
         let reserved = memory.for_work_on(&bytes, stored_bytes + made_bytes).await.map_err(|Full| no_memory())?;
@@ -163,9 +163,9 @@ impl Exchange {
         Ok(bytes)
     }
 
-    /// Whether the body is a patch that may copy what it finds: that makes more than the body holds.
+    /// Whether the body is a patch with `copy` operations: its result may be larger than the body.
     fn may_copy(&self, body: &[u8]) -> bool {
-        // A name may be written with escapes.
+        // A name may contain escapes.
         let begins = |at: usize| body[at] == b'\\' || body[at..].starts_with(b"copy");
         self.content_type.starts_with("application/json-patch+json") && (0..body.len()).any(begins)
     }
@@ -175,21 +175,21 @@ impl Exchange {
         self.reserved.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(reserved);
     }
 
-    /// Tells what is observed, where anything is.
+    /// Passes the request's observer to `tell`, if there is one.
     pub fn observe(&self, tell: impl FnOnce(&Observed)) {
         if let Some(observed) = self.observed.get() {
             tell(observed);
         }
     }
 
-    /// Warnings of a verb that reads an object, which is kept for the audit log where there is one.
+    /// Warnings of a verb that reads an object; the object is kept if there is an audit log.
     pub fn warnings_of_object(&self) -> Warnings {
         let mut is_logged = false;
         self.observe(|observed| is_logged = observed.is_logged(AuditLevel::Metadata));
         if is_logged { Warnings::with_sent_object() } else { Warnings::default() }
     }
 
-    /// Adds the warnings that a verb found, and tells the audit log what is for it.
+    /// Adds the warnings that a verb found, and passes on what is meant for the audit log.
     pub fn warn(&self, mut found: Warnings) {
         self.observe(|observed| {
             if let Some(object) = found.take_sent_object() {
@@ -203,7 +203,7 @@ impl Exchange {
 }
 
 impl Exchange {
-    /// Waits until it is this request's turn, where it is likely to take long.
+    /// Waits until it is this request's turn, if it is likely to take long.
     ///
     /// Errors: too many requests wait.
     pub async fn ready(&self) -> Result<(), Status> {
@@ -219,7 +219,8 @@ impl Exchange {
     }
 }
 
-/// What names a request in the audit log and in the header `Audit-Id` of its answer: the client's word, or a new one.
+/// A request's id in the audit log and in the header `Audit-Id` of its answer: the one that the client sent, or a new
+/// one.
 pub fn audit_id(headers: &HeaderMap) -> String {
     let given = headers.get(AUDIT_ID).and_then(|value| value.to_str().ok()).filter(|id| !id.is_empty());
     given.map_or_else(|| uuid::Uuid::new_v4().to_string(), str::to_owned)
@@ -231,9 +232,9 @@ fn text(headers: &HeaderMap, name: HeaderName) -> String {
     values.collect::<Vec<_>>().join(",")
 }
 
-/// Reads a body in one piece: what is copied is freed as more comes.
+/// Reads a body into one buffer: each part is freed once it has been copied.
 ///
-/// Errors: 413 for one that is too large, 500 for one that breaks off.
+/// Errors: 413 for a body that is too large, 500 for one that breaks off.
 async fn collect(body: Body, size_bytes: usize) -> Result<Bytes, Status> {
     let mut body = Limited::new(body, BODY_BYTES_MAX);
     let mut bytes = Vec::with_capacity(size_bytes.min(BODY_UNCOUNTED_BYTES_MAX));
@@ -249,19 +250,19 @@ async fn collect(body: Body, size_bytes: usize) -> Result<Bytes, Status> {
             Err(error) if error.is::<LengthLimitError>() => {
                 return Err(Status::request_entity_too_large(&format!("limit is {BODY_BYTES_MAX}")));
             }
-            // What a library says of a body that breaks off is not for clients.
+            // The library's message for a body that breaks off is not meant for clients.
             Err(_) => return Err(Status::plain(500, "unexpected EOF")),
         }
     }
     Ok(bytes.into())
 }
 
-/// The answer to a request for which there is no memory.
+/// The answer to a request if there is no memory for it.
 pub(super) fn no_memory() -> Status {
     Full.into()
 }
 
-/// The addresses that a request came through: what proxies wrote down, then the other end of the connection.
+/// The addresses that a request came through: those that proxies recorded, then the peer of the connection.
 fn source_ips(headers: &HeaderMap, peer: Option<PeerAddress>) -> Vec<String> {
     let address = |text: &str| text.trim().parse::<IpAddr>().ok().map(|address| address.to_string());
     let forwarded = text(headers, HeaderName::from_static("x-forwarded-for"));

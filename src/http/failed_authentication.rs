@@ -1,4 +1,4 @@
-//! What the audit log is told of requests that come to nothing, since nobody knows who sends them.
+//! Audit log entries for requests that fail because their sender can't be authenticated.
 //!
 //! Source: `k8s.io/apiserver/pkg/endpoints/filters`, `WithFailedAuthenticationAudit`, release 1.37.
 
@@ -57,7 +57,7 @@ impl FailedAuthentication {
     }
 }
 
-/// The ways in which a request tried to tell who sends it.
+/// The methods by which a request tried to authenticate.
 fn attempted(headers: &HeaderMap, query: &Query, certified: bool) -> String {
     let authorization = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let scheme = authorization.trim().split_once(' ').map(|(scheme, _)| scheme.to_ascii_lowercase());
@@ -74,7 +74,7 @@ fn attempted(headers: &HeaderMap, query: &Query, certified: bool) -> String {
     }
 }
 
-/// Whether there is a name and a password, as Go's `BasicAuth` reads them.
+/// Whether the header holds a name and a password, as Go's `BasicAuth` reads them.
 fn is_basic(authorization: &str) -> bool {
     const PREFIX: &str = "Basic ";
     let Some((prefix, encoded)) = authorization.split_at_checked(PREFIX.len()) else { return false };

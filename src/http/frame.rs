@@ -10,12 +10,12 @@ use super::pieces::{COPIED_BYTES_MAX, Pieces};
 use crate::registry::EventType;
 use crate::work;
 
-/// Bodies of more bytes are compressed for clients that accept it.
+/// Larger bodies are compressed for clients that accept gzip.
 pub const GZIP_THRESHOLD_BYTES: usize = 128 * 1024;
 
-/// How much is compressed at a time.
+/// How many bytes are compressed at a time.
 const GZIP_PIECE_BYTES: usize = 16 << 10;
-/// How much is compressed in the time of a step.
+/// How many bytes are compressed per step of work.
 const GZIP_BYTES_PER_STEP: usize = 16;
 
 /// Appends one line of a JSON watch: `{"type":"ADDED","object":…}` and a line break.
@@ -36,7 +36,7 @@ pub fn gzip(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-/// In pieces, so that it can be ended in between.
+/// In pieces, so that the request can be ended in between.
 fn compress(encoder: &mut GzEncoder<Vec<u8>>, bytes: &[u8]) -> std::io::Result<()> {
     for piece in bytes.chunks(GZIP_PIECE_BYTES) {
         work::steps(GZIP_PIECE_BYTES / GZIP_BYTES_PER_STEP);

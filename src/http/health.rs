@@ -1,6 +1,6 @@
-//! `/healthz`, `/livez`, `/readyz`: is the server alive, and may it be asked?
+//! `/healthz`, `/livez`, `/readyz`: is the server alive, and is it ready for requests?
 //!
-//! Source: `k8s.io/apiserver/pkg/server/healthz`, release 1.37, and the names of the checks that kube-apiserver has there.
+//! Source: `k8s.io/apiserver/pkg/server/healthz`, release 1.37, and the names of kube-apiserver's checks.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -16,13 +16,13 @@ use super::app::App;
 use super::exchange::Exchange;
 use super::path::{NOT_FOUND_TEXT, Probe};
 
-/// How long the database may take to answer before it counts as gone.
+/// How long the database may take to answer before it counts as unreachable.
 const STORE_WAIT: Duration = Duration::from_secs(2);
 
-/// What is looked at. Everything that must have started has, before a request is answered.
+/// A health check. Everything that must have started has started before the first request is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HealthProbe {
-    /// Holds when it is asked.
+    /// Passes whenever it is asked.
     Started,
     /// The main database answers.
     Store,
@@ -41,7 +41,7 @@ const HEALTHZ: &[(&str, HealthProbe)] = &[
     ("poststarthook/crd-informer-synced", HealthProbe::Started),
 ];
 
-/// A server whose database is gone need not be started anew.
+/// A server whose database is unreachable need not be restarted.
 const LIVEZ: &[(&str, HealthProbe)] = &[
     ("ping", HealthProbe::Started),
     ("log", HealthProbe::Started),
@@ -80,8 +80,8 @@ pub(super) async fn serve(app: &App, exchange: &Exchange, probe: Probe, check: O
     }
 }
 
-/// The checks of a probe, with those of the main database again for each other one, under the names that kube-apiserver
-/// has for overrides.
+/// The checks of a probe, and those of the main database once more for each other database, under the names that
+/// kube-apiserver uses for overrides.
 fn with_other_stores(
     fixed: &'static [(&'static str, HealthProbe)],
     others: usize,

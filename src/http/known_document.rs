@@ -1,9 +1,9 @@
-//! What a client that asks for a document says it has already.
+//! Which version of a document the client says it already has.
 //!
-//! Source: `http.ServeContent` of Go, by which OpenAPI documents are served.
+//! Source: `http.ServeContent` of Go, which serves OpenAPI documents.
 
-/// Whether a value of `If-None-Match` names the entity tag, or any: tags count the same whether they are weak or not. What
-/// stands behind a tag that is none is not read.
+/// Whether a value of `If-None-Match` contains the entity tag, or `*`: weak and strong tags compare as equal. What
+/// follows a malformed tag is not read.
 pub fn names_tag(if_none_match: &str, tag: &str) -> bool {
     let mut left = if_none_match;
     loop {
@@ -23,7 +23,7 @@ fn strong(tag: &str) -> &str {
     tag.strip_prefix("W/").unwrap_or(tag)
 }
 
-/// The entity tag that a text begins with, and what stands behind it.
+/// The entity tag at the start of a text, and what follows it.
 fn first_tag(text: &str) -> Option<(&str, &str)> {
     let begin = text.len() - strong(text).len();
     let quoted = text[begin..].strip_prefix('"')?;

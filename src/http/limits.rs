@@ -1,10 +1,10 @@
-//! How many requests are at work at once, and for how long.
+//! How many requests may be in progress at once, and for how long.
 //!
-//! A request that finds no permit waits a moment, as most are done in a millisecond; then it is refused with 429. While it
-//! waits for a webhook, it has one of as many other permits, so that a webhook that hangs keeps none from work but those
-//! who wait for it.
-//! DIFFERS: kube-apiserver never refuses members of `system:masters`. Here everybody whom the kubeconfig was made for is
-//! one, so the limits are for them, too; the stand-in for kube-apiserver has them wait for a minute.
+//! A request that finds no permit waits for a moment, as most requests take about a millisecond; then it is refused
+//! with 429. While a request waits for a webhook, it holds a permit from a second pool of the same size, so that a
+//! webhook that hangs blocks only the requests that wait for webhooks.
+//! DIFFERS: kube-apiserver never refuses members of `system:masters`. Here every user of the kubeconfig is a member, so
+//! the limits apply to members, too; the stand-in for kube-apiserver lets them wait for a minute.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,22 +19,22 @@ use super::metrics::Metrics;
 use crate::processor::ExpectedWork;
 use crate::webhook::patience::Releasable;
 
-/// What clients are told that find no permit.
+/// The message for clients that find no permit.
 pub(super) const TOO_MANY_REQUESTS: &str = "Too many requests, please try again later.";
 /// How long a request waits for a permit.
 const PERMIT_WAIT: Duration = Duration::from_secs(1);
-/// How long it waits where those who ask belong to `system:masters`, as under envtest.
+/// How long a request waits if the users belong to `system:masters`, as under envtest.
 const MASTERS_PERMIT_WAIT: Duration = Duration::from_secs(60);
 
-/// How many requests that take long may be at work or wait for their turns.
+/// How many long requests may be in progress or waiting for their turns.
 const LONG_MAX: usize = 1024;
 
-/// What a server takes on at once.
+/// How much a server accepts at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Requests that change nothing, watches apart; 0 for any number.
+    /// Requests that change nothing, except watches; 0 for no limit.
     pub read_only: usize,
-    /// Requests that may change something; 0 for any number.
+    /// Requests that may change something; 0 for no limit.
     pub mutating: usize,
     /// How long a request may take. A watch is answered at once and then goes on.
     pub request_timeout: Duration,
@@ -43,14 +43,14 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// kube-apiserver's.
+    /// The defaults of kube-apiserver.
     fn default() -> Self {
         Limits { read_only: 400, mutating: 200, request_timeout: Duration::from_secs(60), permit_wait: PERMIT_WAIT }
     }
 }
 
 impl Limits {
-    /// The same where everybody belongs to `system:masters`, whom kube-apiserver does not refuse.
+    /// The same for a server whose users all belong to `system:masters`; kube-apiserver does not refuse those.
     pub fn of_masters(self) -> Self {
         Limits { permit_wait: MASTERS_PERMIT_WAIT, ..self }
     }
@@ -65,31 +65,31 @@ pub(super) enum RequestKind {
     LongRunning,
 }
 
-/// The permits there are.
+/// All permits.
 pub(super) struct Permits {
     read_only: Row,
     mutating: Row,
-    /// For those that will take long, so that they keep no others from work: they wait for their turns.
+    /// For requests that will take long, so that they don't block others: they wait for their turns.
     long: Row,
-    /// Of those that change nothing, and of the others.
+    /// Requests that change nothing, and the others.
     in_flight: [Gauge; 2],
     wait: Duration,
 }
 
 struct Row {
-    /// `None` for any number.
+    /// `None` for no limit.
     free: Option<Arc<Semaphore>>,
-    /// For those who wait for a webhook.
+    /// For requests that wait for a webhook.
     aside: Arc<Semaphore>,
 }
 
-/// A permit that is taken until this is dropped.
+/// A permit that is held until this is dropped.
 pub(super) struct Permit {
     permit: Mutex<Option<OwnedSemaphorePermit>>,
-    /// Set where there is any number of permits, or this one is aside.
+    /// Set if the number of permits is not limited, or if this permit is from `aside`.
     may_wait: AtomicBool,
     aside: Arc<Semaphore>,
-    /// The permits of those that take long; `None` where this is one.
+    /// The permits for long requests; `None` if this is one of them.
     long: Option<Arc<Semaphore>>,
     in_flight: Gauge,
 }
@@ -108,7 +108,7 @@ impl Releasable for Permit {
 
     fn make_room(&self) {
         let mut permit = self.permit.lock().unwrap_or_else(PoisonError::into_inner);
-        // Where there are no such permits left, it keeps the one it has.
+        // If no such permit is left, the request keeps the one that it has.
         let long = self.long.as_ref().and_then(|long| Arc::clone(long).try_acquire_owned().ok());
         if permit.is_some() && !self.may_wait.load(Ordering::Relaxed) && long.is_some() {
             *permit = long;
@@ -137,7 +137,7 @@ impl Permits {
         }
     }
 
-    /// A permit for a request; `None` where there is none for it.
+    /// A permit for a request; `None` if none becomes free in time.
     pub async fn take(&self, kind: RequestKind, expected: ExpectedWork) -> Option<Permit> {
         let [reading, changing] = &self.in_flight;
         let (row, in_flight) = match kind {

@@ -1,4 +1,4 @@
-//! A list as JSON, piece by piece: its items are in memory, and the list never is as a whole.
+//! A list as JSON, piece by piece: its items are in memory, but never the whole text of the list.
 
 use axum::body::Bytes;
 
@@ -6,13 +6,13 @@ use super::pieces::Pieces;
 use crate::registry::{ListPage, Target};
 use crate::value::{Value, json};
 
-/// What is left of a list that is being sent.
+/// The rest of a list that is being sent.
 pub(super) struct ListPieces {
     page: ListPage,
-    /// The next item.
+    /// The index of the next item.
     at: usize,
     pieces: Pieces,
-    /// What stands behind the items; nothing once it is among the pieces.
+    /// What follows the items; empty once it has been handed out as a piece.
     end: Vec<u8>,
     left_bytes: usize,
 }
@@ -38,14 +38,14 @@ impl ListPieces {
         self.left_bytes
     }
 
-    /// All of it.
+    /// The whole text.
     pub fn whole(mut self) -> Vec<u8> {
         let mut whole = Vec::with_capacity(self.left_bytes + 1);
         self.by_ref().for_each(|piece| whole.extend_from_slice(&piece));
         whole
     }
 
-    /// Adds a line break behind the list.
+    /// Adds a line break after the list.
     pub fn with_line_break(mut self) -> Self {
         self.end.push(b'\n');
         self.left_bytes += 1;

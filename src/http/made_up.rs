@@ -1,4 +1,5 @@
-//! A made-up kind in every verb and representation: what a file in `kinds` and its types are enough for.
+//! A made-up kind in every verb and representation: shows that a file in `kinds` and its types are enough to serve a
+//! kind.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -24,7 +25,7 @@ const JSON: &str = "application/json";
 const YAML: &str = "application/yaml";
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
-/// A router that serves the kind, as nobody else does.
+/// A router that serves the made-up kind.
 struct ServedRouter(Router);
 
 impl ServedRouter {
@@ -35,7 +36,7 @@ impl ServedRouter {
         ServedRouter(router(App::new(registry, Arc::new(AlwaysAllow))))
     }
 
-    /// Sends a body of `types.0` for an answer of `types.1`.
+    /// Sends a body of type `types.0` and accepts `types.1`.
     async fn send(&self, method: &str, uri: &str, types: (&str, &str), body: &[u8]) -> (u16, Vec<u8>) {
         let request = axum::http::Request::builder().method(method).uri(uri);
         let request = request.header("content-type", types.0).header("accept", types.1);
@@ -46,7 +47,7 @@ impl ServedRouter {
         (code, answer.into_body().collect().await.expect("it is in memory").to_bytes().to_vec())
     }
 
-    /// An exchange in JSON that has the status `code`.
+    /// An exchange in JSON that must have the status `code`.
     async fn json(&self, method: &str, uri: &str, content_type: &str, body: &str, code: u16) -> Value {
         let (found, answer) = self.send(method, uri, (content_type, JSON), body.as_bytes()).await;
         assert_eq!(found, code, "{method} {uri}: {}", String::from_utf8_lossy(&answer));

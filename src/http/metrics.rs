@@ -1,6 +1,7 @@
-//! `/metrics`: what the server does, in figures, under the names that Kubernetes gives them.
+//! `/metrics`: metrics of the server, under the names that Kubernetes gives them.
 //!
-//! Only requests for what is served are counted under their own labels, so that no client can make figures without end.
+//! Only requests for what is served are counted under their own labels, so that no client can create an unlimited
+//! number of time series.
 //! Source: `k8s.io/apiserver/pkg/endpoints/metrics` and `pkg/storage/etcd3/metrics`, release 1.37.
 
 use std::sync::atomic::AtomicU64;
@@ -38,7 +39,7 @@ pub(super) struct Route {
     pub version: String,
     pub resource: String,
     pub subresource: String,
-    /// `resource`, `namespace`, `cluster`, or empty for what is not a resource.
+    /// `resource`, `namespace`, `cluster`, or empty if it is not a resource.
     pub scope: &'static str,
     pub component: Component,
 }
@@ -93,7 +94,7 @@ struct Built {
     minor: String,
 }
 
-/// The figures of a server.
+/// The metrics of a server.
 pub(super) struct Metrics {
     registry: Registry,
     requests: Family<AnsweredLabels, Counter>,
@@ -130,7 +131,7 @@ impl WatchCounters {
 }
 
 impl Metrics {
-    /// Those of a server that speaks for `minor`.
+    /// The metrics of a server that speaks for `minor`.
     pub fn new(minor: Minor) -> Self {
         let seconds: fn() -> Histogram = || Histogram::new(SECONDS);
         let answer_sizes: fn() -> Histogram = || Histogram::new(exponential_buckets(1000.0, 10.0, 7));
@@ -197,12 +198,12 @@ impl Metrics {
         self
     }
 
-    /// Shows what admission counts as well.
+    /// Adds the metrics of admission.
     pub fn show_admission(&mut self, figures: &Figures) {
         figures.register(&mut self.registry);
     }
 
-    /// Shows what is counted of authorization as well.
+    /// Adds the metrics of authorization.
     pub fn show_authorization(&mut self, figures: &auth::Figures) {
         figures.register(&mut self.registry);
     }
@@ -218,7 +219,7 @@ impl Metrics {
         self.requests.get_or_create(&AnsweredLabels { dry_run, route, code }).inc();
     }
 
-    /// Counts a request that was cut short or not begun.
+    /// Counts a request that was cut short or never started.
     pub fn terminated(&self, route: Route, code: u16) {
         self.terminations.get_or_create(&AnsweredLabels { dry_run: "", route, code }).inc();
     }
@@ -233,7 +234,7 @@ impl Metrics {
         self.in_flight.get_or_create_owned(&InFlight { request_kind })
     }
 
-    /// What counts the events of a watch.
+    /// The counters of the events of a watch.
     pub fn watch(&self, group: &str, version: &str, resource: &str) -> WatchCounters {
         let watched = Watched { group: group.to_owned(), version: version.to_owned(), resource: resource.to_owned() };
         let events = self.watch_events.get_or_create_owned(&watched);
@@ -244,7 +245,7 @@ impl Metrics {
     pub fn text(&self, storage: &Storage) -> String {
         self.look_at(storage);
         let mut text = String::new();
-        // Writing into a text does not fail.
+        // Writing to a String does not fail.
         _ = encode(&mut text, &self.registry);
         as_prometheus(&text)
     }
@@ -276,13 +277,14 @@ fn resident_bytes() -> Option<u64> {
     line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib << 10)
 }
 
-/// Counters of Kubernetes whose names end so have no other suffix.
+/// Kubernetes counters with this ending get no other suffix.
 const COUNT: &str = "_count";
 
-/// Histograms whose names end so are summaries of Kubernetes, which have no buckets.
+/// Histograms with this ending are summaries in Kubernetes, which have no buckets.
 const SUMMARY: &str = "_summary";
 
-/// OpenMetrics as Prometheus' older text format, which differs in the names of counters, in bounds and in the end.
+/// OpenMetrics as Prometheus' older text format, which differs in the names of counters, in the bounds of buckets and
+/// at the end.
 fn as_prometheus(open_metrics: &str) -> String {
     let mut out = String::with_capacity(open_metrics.len() + 256);
     let mut lines = open_metrics.lines().peekable();
@@ -323,7 +325,7 @@ fn bucket(line: &str) -> Option<(&str, (&str, &str))> {
     Some((name, rest.split_once('"')?))
 }
 
-/// A number as Go prints it, which has `1` for `1.0` and `1e+06` for a million.
+/// A number as Go prints it: `1` for `1.0`, and `1e+06` for a million.
 fn go_float(text: &str) -> String {
     let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
     let Some(number) = number else { return text.to_owned() };

@@ -1,7 +1,7 @@
-//! The HTTP edge: bytes to registry calls, and back.
+//! The HTTP layer: turns bytes into registry calls, and results into bytes.
 //!
-//! One fallback takes every request. Paths, queries and headers are read by parsers of our own, as Kubernetes answers odd
-//! ones in ways of its own; what is served, and who may ask for it, is decided before a body is read.
+//! One fallback handler takes every request. Paths, queries and headers are read by parsers of our own, as Kubernetes
+//! has its own answers to malformed ones; routing and authorization are done before a body is read.
 
 pub mod path;
 pub mod query;
@@ -60,10 +60,10 @@ pub use planes::{MAIN, Plane, PlaneRequest, Planes, WantedWorkloads, missing};
 pub use router::router;
 pub use stopping::{Stop, Stopping};
 
-/// What the server says it is: clients compare it with their own version.
+/// The version that the server reports: clients compare it with their own.
 pub const SERVER_VERSION: &str = concat!("v1.37.2+skiff-", env!("CARGO_PKG_VERSION"));
 
-/// The same of a server that speaks for that version of Kubernetes.
+/// The same for a server that emulates that version of Kubernetes.
 pub fn version_of(minor: Minor) -> Cow<'static, str> {
     if minor == Minor::NEWEST {
         return Cow::Borrowed(SERVER_VERSION);

@@ -1,4 +1,4 @@
-//! Content negotiation: in which form an answer goes out, in which form a body came in.
+//! Content negotiation: the form of an answer, and the form of a body that was sent.
 //!
 //! In: header values as they were sent. Out: encodings and transformations, or the text of a 406 or 415. Nothing is
 //! encoded here.
@@ -10,7 +10,7 @@ use crate::work;
 
 use super::query::Query;
 
-/// How bytes stand for objects.
+/// How objects are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
     Json,
@@ -49,7 +49,7 @@ impl Encoding {
     }
 }
 
-/// What to answer in place of the object or list.
+/// The form of the answer, if it is not the object or list itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transform {
     pub kind: TransformKind,
@@ -58,7 +58,7 @@ pub struct Transform {
 }
 
 impl Transform {
-    /// The apiVersion of what is answered.
+    /// The apiVersion of the answer.
     pub fn api_version(self) -> String {
         format!("meta.k8s.io/{}", self.version)
     }
@@ -71,7 +71,7 @@ pub enum TransformKind {
     PartialObjectMetadataList,
 }
 
-/// How an answer goes out.
+/// The form of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnswerFormat {
     pub encoding: Encoding,
@@ -80,10 +80,10 @@ pub struct AnswerFormat {
     pub transform: Option<Transform>,
 }
 
-/// What an endpoint can answer.
+/// The forms that an endpoint can answer in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Endpoint {
-    /// Objects in JSON and YAML, transformations in protobuf as well.
+    /// Objects in JSON and YAML, transformations also in protobuf.
     Custom,
     /// Objects in any encoding, and transformations.
     BuiltIn,
@@ -105,7 +105,7 @@ impl fmt::Display for NotAcceptable {
     }
 }
 
-/// 415: the body is of a type that is not read here.
+/// 415: the body's media type is not supported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnsupportedMediaType {
     accepted: Vec<&'static str>,
@@ -131,7 +131,7 @@ pub fn format(
     Ok(AnswerFormat { encoding, pretty: pretty && encoding == Encoding::Json, transform: parameters.transform })
 }
 
-/// Checks that a watch can go out in the form chosen.
+/// Checks that a watch can be sent in the chosen form.
 pub fn stream(format: AnswerFormat) -> Result<AnswerFormat, NotAcceptable> {
     if format.encoding.streams() {
         Ok(format)
@@ -172,7 +172,7 @@ fn open_api(accept: &str, protobuf: [&str; 2]) -> Option<Encoding> {
     })
 }
 
-/// The form of an error. Where the client accepts nothing that is offered, it is indented JSON all the same.
+/// The form of an error. If the client accepts nothing that is offered, it is indented JSON.
 pub fn error_format(accept: &str, user_agent: &str, query: &Query) -> AnswerFormat {
     let fallback = AnswerFormat { encoding: Encoding::Json, pretty: true, transform: None };
     format(accept, user_agent, query, Endpoint::Plain).unwrap_or(fallback)
@@ -218,7 +218,7 @@ impl PatchMediaType {
         }
     }
 
-    /// Reads the Content-Type of a PATCH: the letters' case counts, parameters don't.
+    /// Reads the Content-Type of a PATCH: case matters, parameters don't.
     pub fn decode(content_type: &str, supported: &[PatchMediaType]) -> Result<PatchMediaType, UnsupportedMediaType> {
         let name = match content_type.find(';') {
             Some(at) if at > 0 => &content_type[..at],
@@ -230,9 +230,9 @@ impl PatchMediaType {
     }
 }
 
-/// The routes of built-in resources check headers once more, and before all else.
+/// The routes of built-in resources check headers once more, before anything else.
 ///
-/// Their errors have `details: {}` and texts of their own. `application/*` is nothing to them.
+/// Their errors have `details: {}` and messages of their own. They don't know `application/*`.
 pub mod built_in_route {
     use super::{Encoding, PatchMediaType};
 
@@ -247,7 +247,7 @@ pub mod built_in_route {
             .any(|media_type| PatchMediaType::BUILT_IN.iter().any(|known| known.content_type() == media_type.trim()))
     }
 
-    /// The message of a 406, if the client accepts nothing. Lists and watches, `streams`, offer more.
+    /// The message of a 406, if the client accepts nothing that is offered. Lists and watches (`streams`) offer more.
     pub fn not_acceptable(accept: &str, streams: bool) -> Option<String> {
         let mut offered: Vec<String> = Encoding::ALL.map(|encoding| encoding.content_type().to_owned()).into();
         if streams {
@@ -257,7 +257,7 @@ pub mod built_in_route {
         not_offered(accept, &offered)
     }
 
-    /// The same of a route that offers these media types alone.
+    /// The same for a route that offers only these media types.
     pub fn not_offered<T: AsRef<str>>(accept: &str, offered: &[T]) -> Option<String> {
         let offered: Vec<&str> = offered.iter().map(AsRef::as_ref).collect();
         let is_offered = |media_type: &str| media_type == "*/*" || offered.contains(&media_type);
@@ -276,7 +276,7 @@ pub struct Clause<'a> {
     pub type_: &'a str,
     pub subtype: &'a str,
     quality: f32,
-    /// Everything but `q`; of a repeated one the last counts.
+    /// Everything but `q`; the last value of a repeated parameter counts.
     parameters: Vec<(&'a str, &'a str)>,
 }
 
@@ -286,7 +286,7 @@ impl<'a> Clause<'a> {
         self.parameters.iter().rev().find(|(parameter, _)| *parameter == name).map(|(_, value)| *value)
     }
 
-    /// Whether the range holds `type_/subtype`.
+    /// Whether the range includes `type_/subtype`.
     pub fn takes(&self, type_: &str, subtype: &str) -> bool {
         (self.type_ == type_ && (self.subtype == subtype || self.subtype == "*"))
             || (self.type_ == "*" && self.subtype == "*")
@@ -324,10 +324,11 @@ impl<'a> Clause<'a> {
     }
 }
 
-/// The longest Accept header that is sorted, in characters; ranges beyond it are ignored, as sorting takes quadratic time.
+/// The longest Accept header that is sorted, in characters; ranges after that are ignored, as sorting takes quadratic
+/// time.
 const ACCEPT_CHARACTERS_MAX: usize = 8192;
 
-/// The media ranges of an Accept header, best first. What is not a media range is left out.
+/// The media ranges of an Accept header, best first. Malformed ranges are left out.
 pub fn clauses(accept: &str) -> Vec<Clause<'_>> {
     let accept = match accept.char_indices().nth(ACCEPT_CHARACTERS_MAX) {
         Some((end, _)) => &accept[..end],
@@ -336,7 +337,8 @@ pub fn clauses(accept: &str) -> Vec<Clause<'_>> {
     work::bytes(accept.len());
     let mut clauses: Vec<Clause<'_>> =
         accept.split(',').filter_map(|clause| Clause::parse(clause.trim_matches(' '))).collect();
-    // `goes_before` is not an order, as quality and wildcards pull both ways; the outcome is that of inserting one by one.
+    // `goes_before` is not a total order, as quality and wildcards may contradict each other; the result must be that
+    // of an insertion sort.
     for end in 1..clauses.len() {
         let mut at = end;
         while at > 0 && clauses[at].goes_before(&clauses[at - 1]) {
@@ -365,7 +367,7 @@ fn choose(accept: &str, endpoint: Endpoint) -> Option<(Encoding, Parameters)> {
     })
 }
 
-/// Whether an encoding has the stream that a media range asks for, if any.
+/// Whether an encoding supports the stream that a media range asks for, if any.
 pub fn has_stream(clause: &Clause<'_>, encoding: Encoding) -> bool {
     let is_known = clause.parameter("stream").is_none_or(|schema| schema == "watch" && encoding.streams());
     is_known && clause.parameter("sv").is_none()
@@ -399,7 +401,7 @@ fn parameters(clause: &Clause<'_>, encoding: Encoding, endpoint: Endpoint) -> Op
     Some(Parameters { pretty, transform: Some(Transform { kind, version }) })
 }
 
-/// `?pretty=` decides; without it, tools that people look at get line breaks.
+/// `?pretty=` decides; without it, tools whose output people read get line breaks.
 pub fn wants_pretty(user_agent: &str, query: &Query) -> bool {
     match query.first("pretty") {
         Some(pretty) if !pretty.is_empty() => matches!(pretty, "1" | "t" | "T" | "true" | "TRUE" | "True"),
@@ -407,7 +409,7 @@ pub fn wants_pretty(user_agent: &str, query: &Query) -> bool {
     }
 }
 
-/// The media type of a Content-Type header in lower case; `None` where the header is malformed.
+/// The media type of a Content-Type header in lower case; `None` if the header is malformed.
 fn media_type(content_type: &str) -> Option<String> {
     let (media_type, mut rest) = match content_type.find(';') {
         Some(at) => content_type.split_at(at),
@@ -417,7 +419,7 @@ fn media_type(content_type: &str) -> Option<String> {
     let mut seen: Vec<String> = Vec::new();
     while !rest.trim_start().is_empty() {
         let Some((name, next)) = media_parameter(rest) else {
-            // One semicolon at the end is forgiven.
+            // One trailing semicolon is accepted.
             return (rest.trim() == ";").then_some(media_type);
         };
         let name = name.to_lowercase();
@@ -431,7 +433,7 @@ fn media_type(content_type: &str) -> Option<String> {
     (is_token(type_) && is_token(subtype)).then_some(media_type)
 }
 
-/// `;name=value` in front of `rest`: the name, and what follows.
+/// `;name=value` in front of `rest`: the name, and the rest after it.
 fn media_parameter(rest: &str) -> Option<(&str, &str)> {
     let rest = rest.trim_start().strip_prefix(';')?.trim_start();
     let (name, rest) = rest.split_once('=')?;

@@ -1,7 +1,7 @@
-//! What is kept of every request: figures, and lines of the audit log.
+//! Records every request: in metrics, and in lines of the audit log.
 //!
-//! An [`Observed`] goes along with its request and, where that is a watch, with its stream. What is known at its end is
-//! told when it is dropped; so a request that its client gave up is told, too.
+//! An [`Observed`] accompanies its request and, for a watch, its stream. It records the end of the request when it is
+//! dropped, so requests that their clients gave up are recorded, too.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -19,7 +19,7 @@ use super::impersonation::Impersonated;
 use super::limits::RequestKind;
 use super::metrics::{Metrics, Route};
 
-/// Under what the audit log has why a request is allowed or not.
+/// The annotation of the audit log with the reason why a request is allowed or not.
 const REASON: &str = "authorization.k8s.io/reason";
 
 /// Where requests are recorded.
@@ -37,7 +37,7 @@ pub(super) struct Observed {
     dry_run: &'static str,
     /// `None` without a log.
     event: Option<Mutex<AuditEvent>>,
-    /// What each log has of the request.
+    /// How much of the request each log has.
     extents: Vec<Extent>,
     route: OnceLock<(Route, Option<Gauge>)>,
     answer: OnceLock<ObservedAnswer>,
@@ -50,7 +50,8 @@ struct ObservedAnswer {
 }
 
 impl Observed {
-    /// Begins to observe a request; the first line of the audit log is written. `event` is asked for where there is a log.
+    /// Begins to observe a request; the first line of the audit log is written. `event` is called only if there is a
+    /// log.
     pub fn begin(
         observer: &Observer,
         kind: RequestKind,
@@ -88,7 +89,7 @@ impl Observed {
         }
     }
 
-    /// The request is sent in another's name.
+    /// The request is made as another user.
     pub fn impersonated(&self, impersonated: &Impersonated) {
         self.with_event(|event| {
             event.impersonated = Some(impersonated.user.clone());
@@ -96,7 +97,7 @@ impl Observed {
         });
     }
 
-    /// Whether the user may do it.
+    /// The request is authorized or refused.
     pub fn decided(&self, decision: &Decision) {
         let (decided, reason) = match decision {
             Decision { verdict: Verdict::Allow, reason, .. } => ("allow", reason),
@@ -112,12 +113,12 @@ impl Observed {
         self.with_event(|event| event.annotations.push((name.into(), text.to_owned())));
     }
 
-    /// Whether a log has as much as `level` of the request.
+    /// Whether a log records the request at `level` or above.
     pub fn is_logged(&self, level: AuditLevel) -> bool {
         self.extents.iter().any(|extent| extent.level >= level)
     }
 
-    /// The object of the request is known: it says what else the request is about.
+    /// The object of the request is known: it tells more about what the request is for.
     pub fn sent(&self, object: Value) {
         let keeps = self.is_logged(AuditLevel::Request);
         self.with_event(|event| {
@@ -136,14 +137,14 @@ impl Observed {
         });
     }
 
-    /// The patch of the request is known. What is not JSON has no place in an event.
+    /// The patch of the request is known. A patch that is not JSON is not recorded.
     pub fn sent_patch(&self, patch: &[u8]) {
         if self.is_logged(AuditLevel::Request) {
             self.with_event(|event| event.bodies.request = json::decode(patch).ok());
         }
     }
 
-    /// What is answered is known.
+    /// The content of the answer is known.
     pub fn answers(&self, answer: &Value) {
         let keeps = self.is_logged(AuditLevel::RequestResponse);
         self.with_event(|event| event.bodies.answer(answer, keeps));
@@ -160,7 +161,7 @@ impl Observed {
         self.observer.metrics.terminated(route.unwrap_or_default(), code);
     }
 
-    /// The head of the answer is known; of a watch, the second line of the audit log is written.
+    /// The head of the answer is known; for a watch, the second line of the audit log is written.
     pub fn answered(&self, code: u16, size_bytes: Option<u64>) {
         // The first answer counts.
         _ = self.answer.set(ObservedAnswer { code, size_bytes });
@@ -187,7 +188,7 @@ impl Observed {
 
 impl Drop for Observed {
     fn drop(&mut self) {
-        /// What the audit log says of a client that did not wait for its answer.
+        /// The audit log's message for a client that did not wait for its answer.
         const CLOSED_EARLY: &str = "Connection closed early";
         if self.answer.get().is_none() {
             self.with_event(|event| {
@@ -215,7 +216,7 @@ mod tests {
     use crate::meta::minor::Minor;
     use crate::object;
 
-    /// Where a test finds what was written.
+    /// Keeps what was written, for a test to read.
     #[derive(Clone, Default)]
     struct Sheet(Arc<Mutex<Vec<u8>>>);
 
@@ -230,7 +231,8 @@ mod tests {
         }
     }
 
-    /// The event at the end of a request for ConfigMaps, where all requests are logged as `level` and `more` say.
+    /// The event at the end of a request for ConfigMaps, with a policy that logs all requests as `level` and `more`
+    /// say.
     fn logged(level: &str, more: &str, tell: impl FnOnce(&Observed)) -> Value {
         let policy = format!(
             "{{apiVersion: audit.k8s.io/v1, kind: Policy, omitStages: [RequestReceived], \

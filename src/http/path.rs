@@ -1,4 +1,4 @@
-//! Request paths: what a request is about.
+//! Parses request paths.
 //!
 //! In: the path as it was sent, percent-escapes and all. Out: a [`Target`]. This module never looks at what is served:
 //! whether a group, a resource or a subresource exists is the router's question.
@@ -8,10 +8,10 @@ use crate::auth::{Attributes, ResourceAttributes};
 use crate::meta::selector::{FieldSelector, LabelSelector};
 use crate::work;
 
-/// The beginning of all paths that are not of Kubernetes.
+/// The prefix of all paths that do not belong to Kubernetes.
 pub const SKIFF_PREFIX: &str = "/skiff/v1/";
 
-/// What a path points at.
+/// The target of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// `/`: the list of paths.
@@ -42,11 +42,11 @@ pub enum Target {
     GroupVersion { group: String, version: String },
     /// Something within a version.
     Resource(ResourcePath),
-    /// `/skiff/v1/…`: what Kubernetes has no API for, without that beginning.
+    /// `/skiff/v1/…`: features that Kubernetes has no API for; without the prefix.
     Skiff(String),
     /// `/apis/GROUP/VERSION/watch` with nothing behind it: 500, see [`undetermined`].
     Undetermined,
-    /// Nothing that is known: [`NOT_FOUND_TEXT`].
+    /// Any other path, answered with [`NOT_FOUND_TEXT`].
     Unknown,
 }
 
@@ -66,17 +66,17 @@ pub struct ResourcePath {
     /// Empty for the core group.
     pub group: String,
     pub version: String,
-    /// `watch` or `proxy` where the path says the verb; empty otherwise.
+    /// `watch` or `proxy` if the path contains the verb; empty otherwise.
     pub verb_prefix: String,
     pub namespace: String,
     pub resource: String,
     pub name: String,
     pub subresource: String,
-    /// What stands behind the subresource. Custom resources ignore it, built-in ones don't know such paths.
+    /// The path after the subresource. Custom resources ignore it, built-in ones don't know such paths.
     pub rest: Vec<String>,
 }
 
-/// What a request wants done.
+/// The verb of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     Get,
@@ -111,7 +111,7 @@ impl Verb {
     }
 }
 
-/// A path with an escape that does not decode; answered as [`BAD_REQUEST_TEXT`].
+/// A path with an invalid percent-escape; answered as [`BAD_REQUEST_TEXT`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MalformedEscape;
 
@@ -129,7 +129,7 @@ pub fn undetermined(uri: &str) -> String {
     )
 }
 
-/// What is answered to a request for `uri` that fails before anything is looked up, with what could be HTML escaped.
+/// The answer to a request for `uri` that fails before anything is looked up, HTML-escaped.
 pub fn internal_error(uri: &str, why: &str) -> String {
     let text = format!("Internal Server Error: {}: {why}", crate::value::go_quote(uri));
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;") + "\n"
@@ -180,7 +180,7 @@ fn parse_probe(path: &str) -> Target {
         "readyz" => Probe::Readyz,
         _ => return Target::Unknown,
     };
-    // A doubled slash in front, or one slash behind, is another path.
+    // A path with a doubled slash at the start, or with a trailing slash, is a different path.
     if path.starts_with("//") || check.as_deref() == Some("") {
         Target::Unknown
     } else {
@@ -190,7 +190,7 @@ fn parse_probe(path: &str) -> Target {
 
 fn parse_group(rest: &str) -> Target {
     match rest.split_once('/') {
-        // Slashes alone.
+        // The path consists of slashes.
         None if rest.is_empty() => Target::Unknown,
         Some(("", _)) => Target::Unknown,
         None => Target::Group(rest.to_owned()),
@@ -232,7 +232,7 @@ fn parse_version(group: &str, rest: &str) -> Target {
     Target::Resource(path)
 }
 
-/// What a request selects of the objects of a collection; one that can't be read counts as none given.
+/// What a request selects of the objects of a collection; a selector that can't be parsed counts as absent.
 #[derive(Default)]
 pub struct Selected {
     pub fields: Option<FieldSelector>,
@@ -240,7 +240,8 @@ pub struct Selected {
 }
 
 impl ResourcePath {
-    /// What `method` wants of this path. `watch` is the query's word for it; it counts for collections only.
+    /// The verb of a request with `method` for this path. `watch` is the query parameter; it counts only for
+    /// collections.
     ///
     /// HEAD is GET; a verb in the path wins over the method.
     pub fn verb(&self, method: &str, watch: bool) -> Verb {
@@ -259,7 +260,7 @@ impl ResourcePath {
         }
     }
 
-    /// What is wanted, for authorisers; `name` may be known from elsewhere than the path.
+    /// The attributes for authorizers; `name` may come from elsewhere than the path.
     pub fn attributes<'a>(&'a self, verb: Verb, name: &'a str, selected: &'a Selected) -> Attributes<'a> {
         Attributes::Resource(ResourceAttributes {
             verb: verb.as_str(),
@@ -274,9 +275,10 @@ impl ResourcePath {
         })
     }
 
-    /// Whether the path has a namespace where the resource has one. Lists and watches may go across all namespaces.
+    /// Whether the path has a namespace exactly if the resource has one. Lists and watches may cover all namespaces.
     ///
-    /// A custom resource asked for in another scope is not found, in plain text. A namespace is in a namespace of its own name.
+    /// A request for a custom resource in the wrong scope gets a 404 in plain text. A namespace is in a namespace of
+    /// its own name.
     pub fn fits_scope(&self, namespaced: bool, verb: Verb) -> bool {
         if self.group.is_empty() && self.resource == "namespaces" {
             true
@@ -288,7 +290,7 @@ impl ResourcePath {
     }
 }
 
-/// Undoes percent-escapes. Bytes that are not UTF-8 become U+FFFD.
+/// Decodes percent-escapes. Bytes that are not UTF-8 become U+FFFD.
 pub(super) fn decode(path: &str) -> Result<String, MalformedEscape> {
     if !path.contains('%') {
         return Ok(path.to_owned());

@@ -1,6 +1,6 @@
-//! Bytes on their way out, in pieces: short ones are copied together, long ones stay shared with whoever has them.
+//! Output bytes, in pieces: short ones are copied together, long ones are shared with their other owners.
 //!
-//! So what waits for a client that reads slowly costs it little: a large object is in memory once for all.
+//! So output that waits for a slow client takes little memory: a large object is in memory only once.
 
 use std::collections::VecDeque;
 
@@ -9,9 +9,9 @@ use axum::body::Bytes;
 use crate::meta::Revision;
 use crate::store::Encoded;
 
-/// How many bytes are copied together before they are a piece.
+/// How many bytes are collected in one piece.
 pub const COPIED_BYTES_MAX: usize = 8 << 10;
-/// From how many bytes on a text is shared.
+/// From this length on, bytes are shared instead of copied.
 const SHARED_BYTES_MIN: usize = 4 << 10;
 
 /// Pieces in their order.
@@ -24,7 +24,7 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    /// How many bytes there are to be taken.
+    /// The number of bytes that are left to take.
     pub fn size_bytes(&self) -> usize {
         self.size_bytes
     }
@@ -51,7 +51,7 @@ impl Pieces {
         self.write(|out| out.extend_from_slice(bytes));
     }
 
-    /// Adds bytes that others may have, too.
+    /// Adds bytes without copying them.
     pub fn share(&mut self, bytes: Bytes) {
         if bytes.len() < SHARED_BYTES_MIN {
             return self.copy(&bytes);
@@ -72,12 +72,12 @@ impl Pieces {
         self.share(after);
     }
 
-    /// Whether there is a piece that no more is copied to.
+    /// Whether there is a complete piece, to which nothing more is copied.
     pub fn has_whole(&self) -> bool {
         !self.whole.is_empty()
     }
 
-    /// Takes the first piece; `None` where nothing is left.
+    /// Takes the first piece; `None` if nothing is left.
     pub fn take(&mut self) -> Option<Bytes> {
         if self.whole.is_empty() {
             self.close();
@@ -101,7 +101,7 @@ impl Pieces {
             return;
         }
         let piece = std::mem::take(&mut self.open);
-        // It may wait for long: in not much more bytes than it has.
+        // The piece may be kept for long, so it must not waste much capacity.
         let is_fitting = piece.capacity() - piece.len() <= piece.len() / 2;
         self.whole.push_back(if is_fitting { piece.into() } else { Bytes::copy_from_slice(&piece) });
     }

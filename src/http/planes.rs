@@ -1,4 +1,4 @@
-//! The control planes of a process beside the main one, as requests for them need them.
+//! The additional control planes of a process, as far as requests for them need to know.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,19 +8,19 @@ use jiff::Timestamp;
 
 use crate::meta::Status;
 
-/// The control plane that the process began with. It is not in the list, and can't be deleted.
+/// The control plane that the process started with. It is not in the list, and can't be deleted.
 pub const MAIN: &str = "main";
 
-/// A control plane that is wanted.
+/// A request for a new control plane.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlaneRequest {
-    /// One is made up where there is none.
+    /// Generated if absent.
     pub name: Option<String>,
-    /// What it is a copy of; nothing for an empty one.
+    /// The control plane to copy; `None` for an empty one.
     pub from: Option<String>,
-    /// The file to keep it in; none for memory.
+    /// The file to keep it in; `None` for memory.
     pub path: Option<PathBuf>,
-    /// What runs beside its requests; `None` for what runs in all of the process.
+    /// The controllers and nodes to run; `None` for those of the whole process.
     pub workloads: Option<WantedWorkloads>,
 }
 
@@ -39,35 +39,35 @@ pub struct Plane {
     pub from: Option<String>,
     /// `https://host:port`
     pub url: String,
-    /// That of its administrator.
+    /// The kubeconfig of its administrator.
     pub kubeconfig: String,
     pub authority_pem: String,
     /// By the machine's clock.
     pub created: Timestamp,
 }
 
-/// The control planes of a process beside the main one.
+/// The additional control planes of a process.
 #[async_trait]
 pub trait Planes: Send + Sync {
-    /// Makes one, and returns when it answers. It is made also where nobody waits for that any longer.
+    /// Creates one, and returns when it answers requests. It is created even if the caller stops waiting.
     ///
-    /// Errors: 400 for controllers that are not known, 404 for one that is to be copied and is not there, 409 for a name that is taken, what its
-    /// database says, 503 where the process ends.
+    /// Errors: 400 for controllers that are not known, 404 if the one to copy doesn't exist, 409 for a name that is
+    /// taken, the errors of its database, 503 while the process stops.
     async fn create(self: Arc<Self>, wanted: PlaneRequest) -> Result<Arc<Plane>, Status>;
 
-    /// All, in the order of their names.
+    /// All of them, ordered by name.
     fn list(&self) -> Vec<Arc<Plane>>;
 
     fn get(&self, name: &str) -> Option<Arc<Plane>>;
 
-    /// Ends one, and returns when it is gone with its memory; a file stays. It ends also where nobody waits for that any
-    /// longer, and its name is taken until then. `None` where there is none of that name.
+    /// Deletes one, and returns when it and its memory are gone; a file stays. It is deleted even if the caller stops
+    /// waiting, and its name is taken until then. `None` if there is no control plane of that name.
     ///
-    /// Errors: 503 where the process ends.
+    /// Errors: 503 while the process stops.
     async fn delete(self: Arc<Self>, name: &str) -> Result<Option<Arc<Plane>>, Status>;
 }
 
-/// The answer about one that is not there.
+/// The answer for one that doesn't exist.
 pub fn missing(name: &str) -> Status {
     Status::not_found("", "planes", name)
 }

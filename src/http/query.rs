@@ -1,7 +1,7 @@
 //! Options from the query, typed and validated.
 //!
 //! In: the query as it was sent. Out: the options of one verb, or a [`QueryError`] that says which Status it becomes.
-//! Unknown parameters are ignored; of a repeated one the first counts, but for `dryRun`, which is a list.
+//! Unknown parameters are ignored; of a repeated one the first counts, except for `dryRun`, which is a list.
 //! Source: answers recorded from apiserver 1.37.
 
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub struct Query {
 }
 
 impl Query {
-    /// Reads what stands behind the `?`. Parameters that don't decode, and those with a semicolon, are left out.
+    /// Parses the part after the `?`. Parameters that don't decode, and those with a semicolon, are left out.
     pub fn parse(query: &str) -> Self {
         work::bytes(query.len());
         let parameters = query
@@ -55,7 +55,7 @@ impl Query {
         self.first(name).unwrap_or_default().to_owned()
     }
 
-    /// `0` and `false`, in any case, are false; everything else, the empty text too, is true.
+    /// `0` and `false`, in any case, are false; everything else is true, even the empty text.
     pub fn flag(&self, name: &str) -> Option<bool> {
         self.first(name).map(|value| !(value == "0" || value.eq_ignore_ascii_case("false")))
     }
@@ -66,10 +66,9 @@ impl Query {
             .transpose()
     }
 
-    /// How long the client wants to wait; 0 and less mean no limit.
+    /// How long the client wants to wait; zero or less means no limit.
     ///
-    /// # Errors
-    /// What is given is not a duration.
+    /// # Errors The value is not a duration.
     pub fn timeout(&self) -> Result<Option<Duration>, DurationError> {
         let Some(text) = self.first("timeout").filter(|text| !text.is_empty()) else { return Ok(None) };
         let nanoseconds = u64::try_from(duration::parse_go(text)?).unwrap_or_default();
@@ -99,15 +98,15 @@ pub(super) fn check(kind: &'static str, errors: ErrorList) -> Result<(), QueryEr
 pub struct ListOptions {
     pub label_selector: String,
     pub field_selector: String,
-    /// As the query says it; a watch by path leaves it false, and is then validated as a list.
+    /// The value in the query; a watch by path leaves it false, and is then validated as a list.
     pub watch: bool,
     pub allow_watch_bookmarks: bool,
     pub resource_version: String,
     /// `Exact`, `NotOlderThan` or empty.
     pub resource_version_match: String,
-    /// Not more than zero means no limit of the client's.
+    /// Zero or less means that the client sets no limit.
     pub timeout_seconds: Option<i64>,
-    /// Not more than zero means all.
+    /// Zero or less means all.
     pub limit: i64,
     pub continue_token: String,
     pub send_initial_events: Option<bool>,
@@ -130,7 +129,7 @@ impl ListOptions {
         })
     }
 
-    /// A watch from nowhere or from 0, with nothing else said, starts with what there is.
+    /// A watch without a revision or from revision 0, with no other options, starts with the existing objects.
     fn set_defaults(&mut self) {
         let from_anywhere = matches!(self.resource_version.as_str(), "" | "0");
         let unsaid = self.send_initial_events.is_none() && self.resource_version_match.is_empty();
@@ -140,7 +139,7 @@ impl ListOptions {
         }
     }
 
-    /// Sets defaults and checks which options go together, where watches may list first (`WatchList`) and where not.
+    /// Sets defaults and checks which options go together, depending on whether watches may list first (`WatchList`).
     pub fn validate(&mut self, lists_in_watches: bool) -> Result<(), QueryError> {
         if lists_in_watches {
             self.set_defaults();
@@ -149,7 +148,7 @@ impl ListOptions {
         check("ListOptions", errors)
     }
 
-    /// A watch that begins with what there is and marks the end of it: its answer may be compressed.
+    /// A watch that begins with the existing objects and marks the end of them: its answer may be compressed.
     pub fn is_watch_list(&self) -> bool {
         self.send_initial_events == Some(true) && self.allow_watch_bookmarks
     }
@@ -234,9 +233,9 @@ pub struct WriteOptions {
     /// Empty where the User-Agent names the manager.
     pub field_manager: String,
     pub field_validation: FieldValidation,
-    /// Only of an apply patch: take fields from other managers.
+    /// For apply patches only: take fields from other managers.
     pub force: bool,
-    /// As admission sees them, but for `force`, which no creation or update has.
+    /// As admission sees them, without `force`, which creations and updates don't have.
     pub encoded: Value,
 }
 
@@ -251,7 +250,7 @@ impl WriteOptions {
         Self::decode(query, "UpdateOptions", ErrorList::new())
     }
 
-    /// The options of a PATCH; an apply needs a manager, and only an apply may have `force`, be it false.
+    /// The options of a PATCH; an apply needs a manager, and only an apply may have `force`, even if it is false.
     pub fn patch(query: &Query, is_apply: bool) -> Result<Self, QueryError> {
         let mut errors = ErrorList::new();
         if is_apply && query.text("fieldManager").is_empty() {
@@ -335,7 +334,7 @@ pub enum IncludeObject {
 }
 
 impl IncludeObject {
-    /// Only asked for when a Table is.
+    /// Read only if a Table is requested.
     pub fn decode(query: &Query) -> Result<Self, QueryError> {
         match query.first("includeObject").unwrap_or_default() {
             "" | "Metadata" => Ok(IncludeObject::Metadata),
@@ -350,7 +349,7 @@ impl IncludeObject {
     }
 }
 
-/// Undoes percent-escapes and plus signs; `None` for an escape that is not valid.
+/// Decodes percent-escapes and plus signs; `None` for an escape that is not valid.
 fn decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

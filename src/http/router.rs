@@ -1,4 +1,4 @@
-//! The one fallback: from a path to what answers it.
+//! The fallback handler: from a path to the code that answers it.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use super::observe::Observed;
 use super::path::{self, BAD_REQUEST_TEXT, NOT_FOUND_TEXT, Selected, Target};
 use super::{answer, documents, faults, health, impersonation, issuer, metrics, resources, share, skiff};
 
-/// The longest that one object's change may take, whatever the limit of a request is.
+/// How long the change of one object may take at most, whatever the request timeout is.
 const CHANGE_TIMEOUT_MAX: Duration = Duration::from_secs(34);
 
 /// Everything that is served.
@@ -49,7 +49,7 @@ async fn handle(State(app): State<Arc<App>>, request: Request) -> Response<Body>
     if !app.plane.is_empty() {
         observed.annotate(PLANE, &app.plane);
     }
-    // They are set here alone.
+    // They are set only here.
     _ = exchange.observed.set(Arc::clone(&observed));
     _ = exchange.share.set(Arc::clone(&share));
     let is_apart = observed.kind() == RequestKind::Mutating || share.expected() == ExpectedWork::Long;
@@ -113,7 +113,7 @@ async fn respond(
     faults::answer(app, exchange, target, body, serve).await
 }
 
-/// The user that the request is made as, in the name of `wanted`.
+/// The user that the request is made as, if it impersonates `wanted`.
 ///
 /// Errors: 403 with the right that is missing.
 async fn impersonate(
@@ -145,7 +145,7 @@ enum Patience {
     Unlimited,
     Limited {
         allowed: Duration,
-        /// What it is told when that is over.
+        /// The message when the time is over.
         why: &'static str,
     },
 }
@@ -177,7 +177,7 @@ impl Patience {
         })
     }
 
-    /// What is left once it has taken so long.
+    /// The time that is left after `spent`.
     fn after(self, spent: Duration) -> Self {
         match self {
             Patience::Unlimited => self,
@@ -186,9 +186,9 @@ impl Patience {
     }
 }
 
-/// Works on a request with a permit, for as long as it may take.
+/// Works on a request with a permit, within its time limit.
 ///
-/// Errors: the answer where there is no permit, or no time left.
+/// Errors: the answer if there is no permit, or no time left.
 async fn within_limits<T>(
     app: &App,
     exchange: &Exchange,
@@ -270,7 +270,7 @@ mod tests {
 
     const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
 
-    /// A router that serves Widgets, of which there are `count`.
+    /// A router that serves `count` Widgets.
     async fn serve_widgets(count: usize) -> Router {
         let registry = fixture::registry().await;
         let definition = br#"{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
@@ -312,7 +312,7 @@ mod tests {
         (code, answer.into_body().collect().await.expect("it is in memory").to_bytes().to_vec())
     }
 
-    /// What an answer cost: values read, and bytes of objects copied.
+    /// The cost of an answer: values read, and bytes of objects copied.
     async fn cost(router: &Router, uri: &str) -> (usize, usize, usize) {
         let (decoded, copied) = (json::tally::decoded(), store::tally::copied());
         let (code, body) = send(router, "GET", uri, String::new()).await;
@@ -333,7 +333,7 @@ mod tests {
         assert!(size_of_val(&handled) <= bytes_max, "{} bytes", size_of_val(&handled));
     }
 
-    /// Never comes to anything.
+    /// A future that never completes.
     struct Hangs;
 
     #[async_trait]
@@ -378,7 +378,7 @@ mod tests {
         cost(&router, WIDGETS).await;
         for uri in [WIDGETS.to_owned(), format!("{WIDGETS}?limit=20"), format!("{WIDGETS}?labelSelector=!a")] {
             let (decoded, copied, size) = cost(&router, &uri).await;
-            // The labels of an object are read once, in the first selection.
+            // The labels of an object are decoded once, in the first selection.
             let (again, ..) = cost(&router, &uri).await;
             assert_eq!(again, 0, "{uri}, after {decoded}");
             assert!(copied < size && copied * 10 > size * 9, "{uri}: {copied} of {size} bytes");

@@ -1,4 +1,4 @@
-//! What an answer makes of objects: themselves, their metadata, a Table.
+//! The form of an answer: objects themselves, their metadata, or a Table.
 
 use std::sync::Arc;
 
@@ -10,26 +10,26 @@ use super::negotiate::{Transform, TransformKind};
 use super::query::{IncludeObject, QueryError};
 use super::table::{self, Columns};
 
-/// What an answer makes of objects.
+/// The form of an answer.
 #[derive(Clone)]
 pub(super) struct AnswerShape {
     pub transform: Option<Transform>,
     pub include: IncludeObject,
-    /// What is wrong with what a Table is to include: only those are told for whom there is something to show.
+    /// An invalid `includeObject`: reported only if there is an object to show.
     pub fault: Option<QueryError>,
     /// Of a Table.
     pub columns: Option<Arc<Columns>>,
-    /// What ages in a Table go by.
+    /// The clock that ages in a Table are computed by.
     pub clock: Clock,
 }
 
 impl AnswerShape {
-    /// Errors: what is shown can't be told.
+    /// Errors: the `includeObject` of a Table is invalid.
     pub fn check(&self) -> Result<(), QueryError> {
         self.fault.clone().map_or(Ok(()), Err)
     }
 
-    /// Whether objects can't take the form, as it is that of lists.
+    /// Whether single objects can't have the form, as it is one of lists.
     pub fn is_for_lists(&self) -> bool {
         self.transform.is_some_and(|transform| transform.kind == TransformKind::PartialObjectMetadataList)
     }
@@ -62,10 +62,10 @@ pub(super) fn columns(target: &Target) -> Columns {
     }
 }
 
-/// Groups whose kinds have no tables of their `/status`.
+/// Groups whose kinds have no tables for `/status`.
 const STATUS_WITHOUT_TABLE: [&str; 3] = ["apiextensions.k8s.io", "apiregistration.k8s.io", "resource.k8s.io"];
 
-/// Whether what answers a request for a built-in kind can make a table.
+/// Whether the endpoint of a built-in kind can answer with a Table.
 pub(super) fn has_table(target: &Target) -> bool {
     match target.subresource {
         Subresource::Main | Subresource::Scale => true,

@@ -1,4 +1,4 @@
-//! A request's share of the processors: what it is expected to take, and how it is answered where it is ended.
+//! A request's share of the processors: how much it is expected to take, and the answer if it is ended.
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -21,13 +21,13 @@ use crate::meta::Status;
 use crate::processor::{BUDGET, ExpectedWork, Share, background_meter, meter};
 use crate::work::{Broken, Ended};
 
-/// How many seconds they are told to wait.
+/// How many seconds clients are told to wait.
 const RETRY_AFTER: &str = "1";
-/// What kube-apiserver says of a request that panics.
+/// The message of kube-apiserver for a request that panics.
 const PANICKED: &str = "This request caused apiserver to panic. Look in the logs for details.\n";
 /// Why a body ends before it is whole.
 const BROKEN_OFF: &str = "the answer took too long to make";
-/// Bodies of which nothing is known take long from here on.
+/// From this length on, bodies of unknown content are expected to take long.
 const LONG_BODY_BYTES: usize = 32 << 10;
 
 /// The share of a request.
@@ -35,7 +35,7 @@ pub(super) fn of(app: &App, exchange: &Exchange, target: Option<&Target>, kind: 
     let processor = &app.processor;
     let guess = if exchange.content_length >= LONG_BODY_BYTES { ExpectedWork::Long } else { ExpectedWork::Short };
     let method = exchange.method.as_str();
-    // Users of one name in two control planes are two.
+    // Users with the same name in two control planes are different users.
     let user = &match &*app.plane {
         "" => Cow::Borrowed(&*exchange.user.name),
         plane => Cow::Owned(format!("{plane}/{}", exchange.user.name)),
@@ -50,7 +50,7 @@ pub(super) fn of(app: &App, exchange: &Exchange, target: Option<&Target>, kind: 
     }
 }
 
-/// Runs the work on a request in a task of its own, which ends when nobody waits for it any more.
+/// Runs the work on a request in a task of its own, which is cancelled when nobody waits for it any more.
 pub(super) async fn apart(
     share: Arc<Share>,
     work: impl Future<Output = Response<Body>> + Send + 'static,
@@ -60,7 +60,7 @@ pub(super) async fn apart(
         Ok(response) => response,
         Err(error) => match error.try_into_panic() {
             Ok(payload) => resume_unwind(payload),
-            // The server ends.
+            // The server is stopping.
             Err(_) => Response::new(Body::empty()),
         },
     }
@@ -88,7 +88,7 @@ pub(super) fn broken_off(exchange: &Exchange, observed: &Observed, broken: Broke
             answer::status(exchange, &Status::timeout(&why))
         }
         Broken::Ended(ended @ (Ended::Deadline | Ended::Cancelled)) => {
-            // A client that leaves is not counted.
+            // Clients that disconnected are not counted.
             if ended == Ended::Deadline {
                 observed.terminated(504);
             }
@@ -101,7 +101,7 @@ pub(super) fn broken_off(exchange: &Exchange, observed: &Observed, broken: Broke
     }
 }
 
-/// The answer where there is no place for a request.
+/// The answer if there is no room for a request.
 pub(super) fn too_many_requests(exchange: &Exchange, observed: &Observed) -> Response<Body> {
     observed.terminated(429);
     let mut refusal = answer::text(exchange, 429, format!("{TOO_MANY_REQUESTS}\n"));

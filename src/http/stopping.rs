@@ -6,7 +6,7 @@ use tokio::sync::watch;
 #[derive(Clone, Debug)]
 pub struct Stopping(watch::Receiver<bool>);
 
-/// The other end: tells every [`Stopping`] once.
+/// The other end: notifies every [`Stopping`] once.
 #[derive(Debug)]
 pub struct Stop(watch::Sender<bool>);
 

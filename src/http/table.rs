@@ -16,11 +16,11 @@ use crate::object;
 use crate::value::{Map, Value};
 use crate::work;
 
-/// Bytes of a row behind which its cells are empty: each of many columns may show the whole object. The reference has no such
-/// limit.
+/// The size limit of a row; cells after it are empty: each of many columns may show the whole object. The reference has
+/// no such limit.
 const ROW_BYTES_MAX: usize = 1 << 20;
 
-/// What stands at the head of a column.
+/// The header of a column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ColumnDefinition {
     pub name: String,
@@ -28,7 +28,7 @@ pub struct ColumnDefinition {
     pub type_: String,
     pub format: String,
     pub description: String,
-    /// Columns above zero show in wide output only.
+    /// Columns with a priority above zero are shown in wide output only.
     pub priority: i32,
 }
 
@@ -58,10 +58,10 @@ impl ColumnDefinition {
     }
 }
 
-/// Makes the cells of one object, one for each column; ages count up to the time given.
+/// Makes the cells of one object, one for each column; ages are relative to the given time.
 pub type Cells = Box<dyn Fn(&Value, Timestamp) -> Vec<Value> + Send + Sync>;
 
-/// What a row says of an object that has ended: a reason and a message.
+/// Why an object in a row is completed: a reason and a message.
 type CompletionReason = Box<dyn Fn(&Value) -> Option<(&'static str, &'static str)> + Send + Sync>;
 
 /// The columns of a kind, ready to make rows.
@@ -69,7 +69,7 @@ pub struct Columns {
     definitions: Vec<ColumnDefinition>,
     cells: Cells,
     completion: CompletionReason,
-    /// Whether Go has no printer of its own for the kind: of no objects there are null rows.
+    /// Whether Go has no printer for the kind: then an empty list has null rows.
     are_default: bool,
 }
 
@@ -84,8 +84,8 @@ impl Columns {
         Columns { definitions, cells, completion: Box::new(|_| None), are_default: false }
     }
 
-    /// The columns of a custom kind: its name, then what its definition says, or its age where that says nothing.
-    /// From the first column on whose path is malformed there are none.
+    /// The columns of a custom kind: its name, then what its definition says, or its age where that says nothing. The
+    /// first column with a malformed path and all after it are left out.
     pub fn custom(columns: &[crd::Column]) -> Self {
         let age = [crd::Column {
             name: "Age".to_owned(),
@@ -120,7 +120,7 @@ impl Columns {
         Columns::new(definitions, Box::new(cells))
     }
 
-    /// The columns of a built-in kind, with what its rows say of objects that have ended.
+    /// The columns of a built-in kind, with the completion reasons of its rows.
     pub fn built_in(table: Table, strategy: &'static dyn Strategy) -> Self {
         let definitions = table.columns.into_iter().map(|column| {
             let description = match (column.format.as_str(), column.name.as_str()) {
@@ -164,7 +164,7 @@ impl Columns {
         Columns::new(definitions, Box::new(|definition, _| definition_cells(definition)))
     }
 
-    /// The columns of a Scale. Those of a built-in kind's are typed otherwise.
+    /// The columns of a Scale. A built-in kind's Scale has other column types.
     pub fn scale(is_built_in: bool) -> Self {
         let (name, age_type) = if is_built_in {
             (ColumnDefinition::new("Name", "string", NAME_DESCRIPTION, 0), "string")
@@ -212,7 +212,7 @@ pub fn table<'a>(
     let rows = objects.into_iter().map(|object| {
         work::step();
         let row_object = match include {
-            // A bookmark that marks the end of the initial events must be recognised as such.
+            // A bookmark that marks the end of the initial events must be recognizable.
             IncludeObject::None if !marks_initial_events_end(object) => Value::Null,
             IncludeObject::None | IncludeObject::Metadata => partial(object, transform),
             IncludeObject::Object => object.clone(),
@@ -235,7 +235,7 @@ pub fn table<'a>(
     }
 }
 
-/// The metadata of an object, and nothing else of it.
+/// Only the metadata of an object.
 pub fn partial(object: &Value, transform: Transform) -> Value {
     work::step();
     let mut metadata = object.get("metadata").cloned().unwrap_or_else(|| object! {});
@@ -249,7 +249,7 @@ pub fn partial(object: &Value, transform: Transform) -> Value {
     object! { "kind" => "PartialObjectMetadata", "apiVersion" => transform.api_version(), "metadata" => metadata }
 }
 
-/// The metadata of each object of a list; of no objects, null, which Go's nil slice is written as.
+/// The metadata of each object of a list; null for an empty list, as Go encodes a nil slice.
 pub fn partial_list<'a>(metadata: &Value, objects: impl IntoIterator<Item = &'a Value>, transform: Transform) -> Value {
     let items: Vec<Value> = objects.into_iter().map(|object| partial(object, transform)).collect();
     object! {
@@ -260,7 +260,7 @@ pub fn partial_list<'a>(metadata: &Value, objects: impl IntoIterator<Item = &'a 
     }
 }
 
-/// What a list says of itself, without what is empty.
+/// The metadata of a list, without empty fields.
 fn list_metadata(metadata: &Value) -> Value {
     let fields = ["resourceVersion", "continue", "remainingItemCount"].into_iter().filter_map(|name| {
         let value = metadata.get(name).filter(|value| !value.is_null() && value.as_str() != Some(""))?;
@@ -311,7 +311,7 @@ fn definition_cells(definition: &Value) -> Vec<Value> {
         text(&["spec", "scope"]),
         versions.join(",").into(),
         match definition.str_at(&["metadata", "creationTimestamp"]) {
-            // What a bookmark lacks prints as the beginning of Go's calendar.
+            // A field that a bookmark lacks prints as Go's zero time.
             "" => "0001-01-01T00:00:00Z".into(),
             created => created.into(),
         },
@@ -331,7 +331,7 @@ fn age(text: &str, now: Timestamp) -> Option<String> {
     Some(human_duration(now.as_nanosecond() - then.as_nanosecond()))
 }
 
-/// Only the form of RFC 3339: upper-case letters, no leap second.
+/// Only the strict form of RFC 3339: upper-case letters, no leap second.
 fn parse_time(text: &str) -> Option<Timestamp> {
     let bytes = text.as_bytes();
     let is_strict = bytes.get(10) == Some(&b'T') && bytes.get(17..19) != Some(b"60");
@@ -343,7 +343,7 @@ fn parse_time(text: &str) -> Option<Timestamp> {
     text.parse().ok()
 }
 
-/// Two units at most, and the smaller one only while it says something.
+/// Two units at most, and the smaller one only if it is significant.
 fn human_duration(nanoseconds: i128) -> String {
     let seconds = nanoseconds / 1_000_000_000;
     let (minutes, hours) = (seconds / 60, seconds / 3600);
@@ -353,7 +353,7 @@ fn human_duration(nanoseconds: i128) -> String {
         _ => format!("{large}{large_unit}{small}{small_unit}"),
     };
     match seconds {
-        // Clocks differ by a second or so.
+        // Clocks may differ by a second.
         _ if seconds < -1 => "<invalid>".to_owned(),
         _ if seconds < 0 => "0s".to_owned(),
         _ if seconds < 120 => format!("{seconds}s"),
@@ -373,7 +373,7 @@ const NAME_DESCRIPTION: &str = "Name must be unique within a namespace. Is requi
     intended for creation idempotence and configuration definition. Cannot be updated. More info: \
     https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names";
 
-/// The column beside the name where Go has no printer of its own for a kind.
+/// The column next to the name if Go has no printer for a kind.
 const CREATED_AT: &str = "Created At";
 const CREATION_DESCRIPTION: &str = "CreationTimestamp is a timestamp representing the server time when this object was \
     created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this \

@@ -1,5 +1,5 @@
-//! A list of a built-in kind as JSON, item by item: each is read, laid out as Go does and sent, and the list never is in
-//! memory as a whole.
+//! A list of a built-in kind as JSON, item by item: each is decoded, laid out as in Go and sent; the whole list is
+//! never in memory.
 
 use axum::body::Bytes;
 
@@ -8,21 +8,21 @@ use crate::kinds::layout;
 use crate::registry::ListPage;
 use crate::value::{Value, json};
 
-/// What stands behind the items of a list in Go's order of fields, in which they are the last.
+/// What follows the items of a list, which are the last field in Go's order.
 const END: &[u8] = b"]}";
 
-/// What is left of a list that is being sent.
+/// The rest of a list that is being sent.
 pub(super) struct TypedPieces {
     page: ListPage,
     /// The next item.
     at: usize,
-    /// What is to be sent before it.
+    /// The text that is sent before it.
     open: Vec<u8>,
     is_over: bool,
 }
 
 impl TypedPieces {
-    /// The items of `page` in a list that is `empty` but for them.
+    /// A list with the items of `page`; `empty` is the list without items.
     pub fn new(empty: &Value, page: ListPage) -> Self {
         let mut open = json::encode_as(empty, layout::of(empty));
         debug_assert!(open.ends_with(END));

@@ -1,6 +1,7 @@
 //! An event of a watch as a frame of its stream: a line of JSON, or protobuf behind its length.
 //!
-//! What all watches of one form send alike is made once, and kept with the change for as long as that is among the newest.
+//! A frame that all watches of one form send alike is built once, and kept with the change while that is one of the
+//! newest.
 
 use std::convert::Infallible;
 use std::io;
@@ -20,7 +21,7 @@ use super::negotiate::Encoding;
 use super::pieces::Pieces;
 use super::shape::AnswerShape;
 
-/// Counts the objects that were brought into the form of a watch on this thread, for the test that holds it.
+/// Counts the objects that were encoded for a watch on this thread, for a test.
 #[cfg(test)]
 mod tally {
     use std::cell::Cell;
@@ -38,7 +39,7 @@ mod tally {
     }
 }
 
-/// How many bytes a line of JSON has around its object at most.
+/// How many bytes a line of JSON adds to its object at most.
 const AROUND_BYTES_MAX: usize = 40;
 
 /// How the events of one watch are framed.
@@ -46,7 +47,7 @@ pub(super) struct Framing {
     pub encoding: Encoding,
     shape: AnswerShape,
     target: Target,
-    /// Column definitions go with the first event of a Table alone.
+    /// Only the first event of a Table has column definitions.
     first: bool,
 }
 
@@ -62,13 +63,13 @@ impl Framing {
         Framing { encoding, shape, target, first: true }
     }
 
-    /// Whether events can't take the form, as it is that of lists.
+    /// Whether events can't have the form, as it is one of lists.
     pub fn is_for_lists(&self) -> bool {
         self.shape.is_for_lists()
     }
 
-    /// Whether the frame of an event is made for this watch alone, and not shared with others that send it or with whoever
-    /// has the object.
+    /// Whether the frame of an event is built for this watch alone, and not shared with other watches or with other
+    /// owners of the object.
     pub fn is_made_for_one(&self, event: &WatchEvent) -> bool {
         match event {
             WatchEvent::Object { shared, .. } => self.is_table() || (shared.is_none() && !self.is_raw()),
@@ -95,7 +96,7 @@ impl Framing {
                 self.first = false;
                 self.write_value(EventType::Bookmark, &shaped, out);
             }
-            // They are copied, or shared, faster than they are looked up.
+            // Copying or sharing such objects is faster than a lookup.
             WatchEvent::Object { kind, object, revision, shared: Some(shared) }
                 if !self.is_raw() && !self.is_table() =>
             {
@@ -108,8 +109,7 @@ impl Framing {
         }
     }
 
-    /// The frame of an event that other watches may send as well, under gzip as a member of its own; `None` for any other
-    /// event.
+    /// The frame of an event that other watches may send as well, as a separate gzip member; `None` for other events.
     ///
     /// Errors: those of the compressor.
     pub fn packed(&self, event: &WatchEvent) -> io::Result<Option<Packed>> {
@@ -123,7 +123,7 @@ impl Framing {
         Ok(Some(Packed { member, frame_bytes: frame.len() }))
     }
 
-    /// The frame of an event in the form of this watch, which is not that of a Table.
+    /// The frame of an event in the form of this watch, which must not be a Table.
     fn frame(&self, kind: EventType, object: &Encoded, revision: Revision, shared: &SharedChange) -> Bytes {
         let make = || {
             let mut pieces = Pieces::default();
@@ -205,7 +205,7 @@ mod tests {
         Framing::new(encoding, shape, target.clone())
     }
 
-    /// The next events of so many watches, each with its own.
+    /// The next event of each watch.
     async fn events(registry: &Arc<Registry>, target: &Target, name: &str) -> Vec<WatchEvent> {
         let request = WatchRequest {
             start: Start::After(newest(registry)),
@@ -256,7 +256,7 @@ mod tests {
         let packed = events.iter().map(|event| framing.packed(event).expect("memory does not fail"));
         let packed: Vec<Packed> = packed.map(|packed| packed.expect("it is shared")).collect();
         assert_eq!(tally::shaped() - before, 1);
-        // The same bytes, not equal ones.
+        // The same bytes in memory, not just equal ones.
         assert!(packed.iter().all(|one| one.member.as_ptr() == packed[0].member.as_ptr()));
     }
 

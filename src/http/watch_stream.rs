@@ -25,17 +25,18 @@ use super::shape::AnswerShape;
 use super::watch_frame::{Framing, Packed};
 use super::websocket;
 
-/// How long what was sent may take to leave before a connection is cut.
+/// The time for sent data to arrive before a connection is cut.
 const BEFORE_CUT: Duration = Duration::from_millis(20);
-/// An event that was made for one watch alone is counted from so many bytes on: what every watch has is reserved for fewer.
+/// From this size on, an event that was built for one watch alone needs a reservation: less is reserved for what every
+/// watch has.
 const OWN_UNCOUNTED_BYTES_MAX: usize = 16 << 10;
 /// How many bytes of events are compressed at once.
 const COMPRESSED_BYTES_MAX: usize = 64 << 10;
 
-/// The answer to a watch: its frames as they come.
+/// The answer to a watch: its frames as they occur.
 ///
-/// Those of a watch that begins with what there is (`is_watch_list`) are compressed for clients that accept it: what is
-/// sent at once is a member of its own, so that it can be read at once.
+/// If the watch begins with the existing objects (`is_watch_list`), its frames are compressed for clients that accept
+/// gzip: whatever is sent together is a separate gzip member, so that it can be read at once.
 pub(super) fn answer(exchange: &Exchange, format: AnswerFormat, frames: Frames, is_watch_list: bool) -> Response<Body> {
     let compress = is_watch_list && negotiate::accepts_gzip(&exchange.accept_encoding);
     let body = Body::from_stream(stream::unfold(frames, move |mut frames| async move {
@@ -62,18 +63,18 @@ pub(super) struct Frames {
     stopping: Option<Stopping>,
     counters: WatchCounters,
     faults: WatchFaults,
-    /// Whether the connection is to break.
+    /// Whether the connection must be cut.
     is_cut: bool,
     /// Whether a fault has ended it.
     is_over: bool,
-    /// Of events that are made and not sent yet.
+    /// Events that are encoded and not sent yet.
     pieces: Pieces,
-    /// The request is at its end when the stream is.
+    /// The request ends with the stream.
     observed: Option<Arc<Observed>>,
     reserved: Reservation,
     /// Memory for events that were made for this watch alone, until they are sent.
     reserved_for_own: Option<Reservation>,
-    /// Whether there was none: then the watch ends.
+    /// Whether there was not enough: then the watch ends.
     is_out_of_memory: bool,
 }
 
@@ -115,9 +116,9 @@ impl Frames {
         if self.is_out_of_memory { None } else { self.pieces.take() }
     }
 
-    /// The next event, and those that are there already, compressed; `None` at the end.
+    /// The next event, and any others that are already available, compressed; `None` at the end.
     ///
-    /// An event that comes alone is compressed once for all watches of its form.
+    /// A single event is compressed once for all watches of its form.
     async fn packed(&mut self) -> Option<io::Result<Bytes>> {
         let event = self.wait().await?;
         let next = self.ready();
@@ -144,7 +145,7 @@ impl Frames {
 
     /// Waits for the next event; `None` at the end. Cancel-safe.
     async fn wait(&mut self) -> Option<WatchEvent> {
-        // What was made before is sent.
+        // What was built before has been sent.
         self.reserved_for_own = None;
         let event = loop {
             let (may_send, until) = match self.faults.look() {
@@ -165,7 +166,7 @@ impl Frames {
         Some(self.taken(event))
     }
 
-    /// The next event, if it is there already and may be sent.
+    /// The next event, if it is available and may be sent.
     fn ready(&mut self) -> Option<WatchEvent> {
         if self.watch.is_quiet() || !matches!(self.faults.look(), WatchFault::Free(_)) {
             return None;
@@ -174,7 +175,7 @@ impl Frames {
         Some(self.taken(event))
     }
 
-    /// Takes in what is there already, until there are `size_bytes_max`.
+    /// Collects the available events, up to `size_bytes_max`.
     fn gather(&mut self, size_bytes_max: usize) {
         while self.pieces.size_bytes() < size_bytes_max
             && let Some(event) = self.ready()
@@ -183,7 +184,7 @@ impl Frames {
         }
     }
 
-    /// An event that is about to be sent; faults count them.
+    /// Returns an event that is about to be sent, after the faults have counted it.
     fn taken(&mut self, event: WatchEvent) -> WatchEvent {
         if matches!(event, WatchEvent::Object { .. }) {
             self.faults.sent();
@@ -191,7 +192,7 @@ impl Frames {
         event
     }
 
-    /// Ends as a fault asks for it: with an event, with none, or with a connection that breaks.
+    /// Ends as a fault demands: with an event, without one, or by cutting the connection.
     async fn end(&mut self, end: WatchEnd, label: &str) -> Option<WatchEvent> {
         if std::mem::replace(&mut self.is_over, true) {
             return None;
@@ -203,7 +204,7 @@ impl Frames {
             WatchEnd::Expired => Some(WatchEvent::Error(faults::watch_expired())),
             WatchEnd::Cut => {
                 self.is_cut = true;
-                // What was sent before is to arrive: a reset overtakes it.
+                // What was sent before must arrive first: a reset overtakes it.
                 tokio::time::sleep(BEFORE_CUT).await;
                 None
             }
@@ -226,7 +227,7 @@ impl Frames {
     }
 }
 
-/// Waits until the server stops; forever where it does not tell.
+/// Waits until the server stops; forever if there is no `Stopping`.
 async fn stopped(stopping: &mut Option<Stopping>) {
     match stopping {
         Some(stopping) => stopping.stopped().await,

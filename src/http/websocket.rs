@@ -1,12 +1,12 @@
-//! A watch over a WebSocket: one frame an event, text for JSON and binary for protobuf.
+//! A watch over a WebSocket: one frame per event, text for JSON and binary for protobuf.
 //!
-//! An event is sent from where it is in memory, shared with all who are told of it: a client that reads slowly costs no copy.
-//! So frames are written here, and the library reads what the client sends and closes the connection.
+//! An event is sent from memory that all its receivers share, so a slow client costs no copy. So frames are written
+//! here, and the library reads what the client sends and closes the connection.
 //!
 //! The handshake is that of Kubernetes' own library: a client may offer one sub-protocol, of any name, and gets it back.
 //! Source: `k8s.io/apiserver/pkg/endpoints/handlers/watch.go` and `golang.org/x/net/websocket`.
-//! DIFFERS: a client without an Origin header is served. Kubernetes refuses it with 403; what the header protects, a
-//! browser always sends one for.
+//! DIFFERS: a client without an Origin header is served. Kubernetes refuses it with 403; the header protects browsers,
+//! and these always send it.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -25,18 +25,18 @@ use tokio_tungstenite::tungstenite::Error;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
 
-/// The sub-protocol that holds a bearer token, as base64 of the URL alphabet; it is never answered with.
+/// The sub-protocol that holds a bearer token, as base64 of the URL alphabet; it is never part of the answer.
 pub const TOKEN_PROTOCOL: &str = "base64url.bearer.authorization.k8s.io.";
-/// What a client sends is read and forgotten; longer messages end the connection.
+/// Messages from a client are read and discarded; longer messages end the connection.
 const RECEIVED_BYTES_MAX: usize = 64 << 10;
-/// What stands before an event of a stream of protobuf.
+/// The length of the prefix of an event in a protobuf stream.
 const PROTOBUF_LENGTH_BYTES: usize = 4;
-/// How long a client may take to read an event.
+/// How long a client may take to receive an event.
 const SEND_MAX: Duration = Duration::from_secs(30);
 
 type Socket = WebSocketStream<TokioIo<Upgraded>>;
 
-/// What is sent over a WebSocket.
+/// The frames that are sent over a WebSocket.
 pub(super) trait Frames: Send + 'static {
     /// Whether frames are text.
     fn is_text(&self) -> bool;
@@ -69,7 +69,7 @@ pub fn protocols(headers: &HeaderMap) -> impl Iterator<Item = &str> {
 }
 
 impl Upgrade {
-    /// Takes what a handshake needs from a request; `None` where none is asked for.
+    /// Takes what a handshake needs from a request; `None` if the request isn't an upgrade.
     pub fn of(parts: &mut Parts) -> Option<Self> {
         if !is_upgrade(&parts.headers) {
             return None;
@@ -90,7 +90,7 @@ impl Upgrade {
         })
     }
 
-    /// Shakes hands and sends what `frames` has, until either side ends it.
+    /// Completes the handshake and sends `frames`, until either side ends the connection.
     pub fn answer(&self, frames: impl Frames) -> Response<Body> {
         if self.key.is_empty() {
             return refusal(400, "mismatch challenge/response");
@@ -130,10 +130,10 @@ fn refusal(code: u16, text: &'static str) -> Response<Body> {
     response
 }
 
-/// Sends an event as one frame, once what the library has to say has left.
+/// Sends an event as one frame, once the library has flushed its own messages.
 async fn send_frame(socket: &mut Socket, is_text: bool, mut event: Vec<Bytes>) -> Result<(), Error> {
     if !is_text {
-        // The frame has a length of its own.
+        // A WebSocket frame already has a length.
         skip(&mut event, PROTOBUF_LENGTH_BYTES);
     }
     socket.flush().await?;
@@ -145,7 +145,7 @@ async fn send_frame(socket: &mut Socket, is_text: bool, mut event: Vec<Bytes>) -
     Ok(stream.flush().await?)
 }
 
-/// Takes so many bytes away from the front.
+/// Removes this many bytes from the front.
 fn skip(pieces: &mut [Bytes], mut bytes: usize) {
     for piece in pieces {
         let skipped = bytes.min(piece.len());
@@ -154,7 +154,7 @@ fn skip(pieces: &mut [Bytes], mut bytes: usize) {
     }
 }
 
-/// What stands before the content of a whole frame that a server sends.
+/// The header of an unfragmented frame that a server sends.
 ///
 /// Source: RFC 6455, section 5.2.
 fn head(is_text: bool, length: usize) -> Vec<u8> {
@@ -199,7 +199,7 @@ async fn send(on_upgrade: OnUpgrade, mut frames: impl Frames) {
             },
         }
     }
-    // A client that has gone already does not read it.
+    // A client that is already gone does not read it.
     _ = timeout(SEND_MAX, socket.close(None)).await;
 }
 

@@ -12,42 +12,42 @@ use super::Share;
 use super::turns::{Alone, Turn, poll_on_thread};
 use crate::work::{Ended, Oversee, Polled};
 
-/// How long work may go on where it began.
+/// How long work may continue on the thread where it began.
 const INLINE_MAX: Duration = Duration::from_millis(1);
-/// After this it is long even if it has taken few steps. (The system may have run others meanwhile.)
+/// After this time it counts as long even if it has taken few steps. (The system may have run others meanwhile.)
 const INLINE_WALL_MAX: Duration = Duration::from_millis(4);
-/// How many looks there are in a millisecond of work, at least.
+/// The minimum number of checks in a millisecond of work.
 const LOOKS_INLINE_MAX: u32 = 8;
-/// How long one is at work before another gets a turn.
+/// How long one request works before another one gets a turn.
 const SLICE: Duration = Duration::from_millis(50);
-/// How long to wait for another thread to take over what else is to be done on this one.
+/// How long to wait until another thread has taken over the other tasks of this one.
 const HAND_OVER_PAUSE: Duration = Duration::from_micros(100);
-/// How long the server waits for the answer of a service while it does something for itself.
+/// How long the server waits for the answer of a service during its own background work.
 const BACKGROUND_WAIT_MAX: Duration = Duration::from_secs(30);
 
-/// Whether a thread is held as the server waits while it does something for itself: one at most is.
+/// Whether a thread is blocked by a wait in the server's own background work: at most one is.
 static BACKGROUND_WAITS: AtomicBool = AtomicBool::new(false);
 
 /// Watches over a request.
 pub(super) struct Attendant {
     share: Arc<Share>,
     run: WorkStretch,
-    /// Processor time of earlier runs, and the thread's at the first look of this one.
+    /// Processor time of earlier runs, and the thread's at the first check of this run.
     used: Duration,
     clock: Duration,
     turn: Option<(Turn, Instant)>,
-    /// Until when it goes on without one, since too many wait.
+    /// Until when it continues without a turn, since too many are waiting.
     alone: Option<(Alone, Instant)>,
 }
 
-/// Watches over what the server does for itself: it needs no turn, and nothing ends it.
+/// Watches over the server's own background work: it needs no turn, and nothing ends it.
 pub(super) struct Background(WorkStretch);
 
 /// One stretch of work on a thread.
 struct WorkStretch {
     begun: Instant,
     looks: u32,
-    /// When to try once more to have the thread's other tasks taken over, and how long to wait after that.
+    /// When to try again to hand over the thread's other tasks, and how long to wait after that.
     hand_over: (Instant, Duration),
 }
 
@@ -62,8 +62,8 @@ impl WorkStretch {
         ran > INLINE_WALL_MAX || (ran > INLINE_MAX && self.looks > LOOKS_INLINE_MAX)
     }
 
-    /// Lets another thread take over the sockets and tasks of this one. That may not happen at once, so it is asked for
-    /// again, ever more rarely.
+    /// Lets another thread take over the sockets and tasks of this one. That may not happen at once, so it is retried,
+    /// at growing intervals.
     fn hand_over(&mut self, now: Instant) {
         let (due, interval) = self.hand_over;
         if now >= due {
@@ -107,7 +107,7 @@ impl Attendant {
         let take = || share.turns.take_on_thread(&share.user, || share.is_wanted(Instant::now()));
         match on_blocking_thread(take) {
             Ok(turn) => (self.turn, self.alone) = (Some((turn, Instant::now())), None),
-            // What it may have written stands: a client that is told to come again would write it twice.
+            // Its writes may already be stored: a client that retries would write twice.
             Err(Ended::Overload) if share.is_change => {
                 let alone = self.alone.take().map_or_else(|| share.turns.go_alone(), |(alone, _)| alone);
                 self.alone = Some((alone, Instant::now() + SLICE));
@@ -167,7 +167,7 @@ impl Oversee for Attendant {
         self.share.has_written.store(true, Ordering::Relaxed);
     }
 
-    /// Gives up its turn meanwhile. The time that it waits does not make it long.
+    /// Gives up its turn meanwhile. Waiting time does not make it a long request.
     fn wait(&mut self, poll: Polled<'_>) -> Result<(), Ended> {
         may_hold_thread()?;
         let _asking = self.share.turns.ask()?;
@@ -180,7 +180,7 @@ impl Oversee for Attendant {
     fn end(&mut self) {
         self.used = self.used();
         (self.turn, self.alone) = (None, None);
-        // What was waited for and not needed.
+        // The turn that was waited for and is no longer needed.
         drop(self.share.waited_for());
     }
 }
@@ -220,11 +220,11 @@ impl Oversee for Background {
     }
 }
 
-/// The server waits while it does something for itself, until this is dropped.
+/// A wait in the server's own background work, until this is dropped.
 struct BackgroundWaits;
 
 impl BackgroundWaits {
-    /// Errors: it does already.
+    /// Errors: there is already one.
     fn begin() -> Result<Self, Ended> {
         if BACKGROUND_WAITS.swap(true, Ordering::AcqRel) { Err(Ended::Overload) } else { Ok(BackgroundWaits) }
     }
@@ -236,7 +236,7 @@ impl Drop for BackgroundWaits {
     }
 }
 
-/// Errors: this thread is not one of several of a runtime, so nothing would go on while it is held.
+/// Errors: this thread is not one of several of a runtime, so everything would stop while it is blocked.
 fn may_hold_thread() -> Result<(), Ended> {
     match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => Ok(()),
@@ -244,12 +244,12 @@ fn may_hold_thread() -> Result<(), Ended> {
     }
 }
 
-/// Gives another thread time to take over what else is to be done on this one.
+/// Gives another thread time to take over the other tasks of this one.
 pub(super) fn leave_thread() {
     on_blocking_thread(|| thread::sleep(HAND_OVER_PAUSE));
 }
 
-/// Runs what blocks this thread, where it is one of the runtime's: another takes its place.
+/// Runs a blocking function; if this is a thread of the runtime, another thread takes its place.
 fn on_blocking_thread<T>(block: impl FnOnce() -> T) -> T {
     if may_hold_thread().is_ok() { block_in_place(block) } else { block() }
 }
@@ -261,7 +261,7 @@ fn processor_time() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
 }
 
-/// Time, where the system does not tell that of a thread.
+/// Wall time, if the system does not report the processor time of a thread.
 #[cfg(not(unix))]
 fn processor_time() -> Duration {
     static START: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);

@@ -1,4 +1,4 @@
-//! Futures that are watched over whenever they are at work.
+//! Futures that are watched over whenever they are polled.
 
 use std::future::{Future, poll_fn};
 use std::panic::resume_unwind;
@@ -16,7 +16,7 @@ pub fn metered<F: Future>(share: &Arc<Share>, work: F) -> impl Future<Output = R
     run(meter(share), work)
 }
 
-/// Work that the server does for itself: nobody waits for a thread meanwhile.
+/// The server's own background work: other tasks don't wait for its thread.
 pub async fn background<F: Future>(work: F) -> F::Output {
     match run(background_meter(), work).await {
         Ok(output) => output,

@@ -1,4 +1,5 @@
-//! Processor time for requests: what takes long leaves the threads that hold sockets, waits for its turn, and ends in time.
+//! Processor time for requests: long work leaves the threads that serve sockets, waits for its turn, and is ended in
+//! time.
 //!
 //! In: the future that answers a request, and whose it is. Out: its answer, or why it was ended.
 //!
@@ -66,13 +67,13 @@ pub const BUDGET: Duration = Duration::from_secs(10);
 /// Processor time that it may take to make an answer while it is sent: a list of a gigabyte, compressed.
 const BODY_BUDGET: Duration = Duration::from_secs(60);
 
-/// How many threads a runtime has beside those that hold sockets unless something is said: tokio's own bound.
+/// How many threads a runtime has besides those that serve sockets, by default: tokio's own limit.
 pub const THREADS_BESIDE: usize = 512;
 
-/// How long requests that are at work may go on once the server stops.
+/// How long active requests may continue once the server stops.
 const STOP_GRACE: Duration = Duration::from_millis(300);
 
-/// The processors, as requests share them.
+/// The processors, shared by the requests.
 pub struct Processor {
     turns: Arc<Turns>,
     is_out_of_memory: IsOutOfMemory,
@@ -81,7 +82,7 @@ pub struct Processor {
     hasher: RandomState,
 }
 
-/// Tells whether the process has all the memory that it may.
+/// Returns whether the process has reached its memory limit.
 type IsOutOfMemory = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// One request's share.
@@ -91,14 +92,14 @@ pub struct Share {
     turns: Arc<Turns>,
     /// When the server was told to stop.
     stopped: Arc<OnceLock<Instant>>,
-    /// What is known of its kind.
+    /// A hash of its kind.
     kind: u64,
     record: Arc<Record>,
-    /// What was known when it came.
+    /// What was known when it arrived.
     expected: ExpectedWork,
-    /// Whether it may write something, after which it must not be told to come again.
+    /// Whether it may write something; after that the client must not be told to retry.
     is_change: bool,
-    /// Whether it has.
+    /// Whether it has written something.
     has_written: AtomicBool,
     is_out_of_memory: IsOutOfMemory,
     takes_turns: bool,
@@ -112,7 +113,7 @@ pub struct Share {
     turn: Mutex<Option<Turn>>,
 }
 
-/// How long a request will take, as far as can be told before it is begun.
+/// How long a request will take, as far as is known before it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExpectedWork {
     Short,
@@ -126,7 +127,7 @@ impl Default for Processor {
 }
 
 impl Processor {
-    /// All processors, in a runtime that has so many threads `beside` those that hold sockets.
+    /// All processors, in a runtime with this many threads `beside` those that serve sockets.
     pub fn with_threads(beside: usize) -> Self {
         Processor::of(std::thread::available_parallelism().map_or(1, usize::from), beside)
     }
@@ -148,13 +149,13 @@ impl Processor {
         Processor { is_out_of_memory: Arc::new(is_out), ..self }
     }
 
-    /// The share of a request of `user`. What is equal in `kind` took about as long until now; where nothing is known of
-    /// it, `guess` counts.
+    /// The share of a request of `user`. Requests with an equal `kind` are expected to take about as long as before; if
+    /// nothing is known, `guess` counts.
     pub fn share(&self, user: &str, kind: impl Hash, guess: ExpectedWork) -> Arc<Share> {
         self.made(user, kind, guess, false)
     }
 
-    /// The same of a request that may write something: once it has begun, it is not refused for others that wait.
+    /// The same of a request that may write something: once it has begun, it is not refused because others are waiting.
     pub fn share_of_change(&self, user: &str, kind: impl Hash, guess: ExpectedWork) -> Arc<Share> {
         self.made(user, kind, guess, true)
     }
@@ -203,12 +204,12 @@ impl Processor {
         })
     }
 
-    /// Ends what is still at work in a moment, as the server stops.
+    /// Ends active work after a moment, as the server is stopping.
     pub fn stop(&self) {
         self.stopped.get_or_init(Instant::now);
     }
 
-    /// Remembers that it did not take long, where that is news.
+    /// Remembers that it did not take long, if that is new.
     pub fn done(&self, share: &Share) {
         if share.expected == ExpectedWork::Long && !share.was_long.load(Ordering::Relaxed) {
             self.record.note(share.kind, ExpectedWork::Short);
@@ -237,18 +238,18 @@ impl Share {
         }
     }
 
-    /// Nobody wants the answer any more.
+    /// Cancels the request, as nobody waits for the answer any more.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// The answer is worth nothing after this.
+    /// Sets the time after which the answer is worthless.
     pub fn set_deadline(&self, deadline: Instant) {
         *self.deadline.lock().unwrap_or_else(PoisonError::into_inner) = Some(deadline);
     }
 
-    /// Waits for a turn where it is likely to need one. To be called right before the work begins: a turn lasts until the
-    /// request waits for something else.
+    /// Waits for a turn if it is likely to need one. Must be called right before the work begins: a turn lasts until
+    /// the request waits for something else.
     ///
     /// Errors: too many requests of this user wait.
     pub async fn ready(&self) -> Result<(), Ended> {
@@ -270,13 +271,13 @@ impl Share {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Errors: it takes long, and there is no memory left for it.
+    /// Errors: it is a long request, and there is no memory left for it.
     fn has_memory(&self) -> Result<(), Ended> {
         let may_end = !self.has_written.load(Ordering::Relaxed);
         if may_end && (self.is_out_of_memory)() { Err(Ended::Overload) } else { Ok(()) }
     }
 
-    /// Errors: it is to end.
+    /// Errors: it must end.
     fn is_wanted(&self, now: Instant) -> Result<(), Ended> {
         let is_stopped = self.stopped.get().is_some_and(|stopped| now.duration_since(*stopped) > STOP_GRACE);
         if is_stopped || self.cancelled.load(Ordering::Relaxed) {

@@ -1,14 +1,14 @@
-//! What took long the last time.
+//! Remembers which kinds of requests took long the last time.
 //!
-//! A table of fixed size, indexed by a hash: what falls into the same place replaces what was there, and is at worst
-//! expected wrongly once.
+//! A table of fixed size, indexed by a hash: entries in the same slot replace each other, which at worst leads to one
+//! wrong expectation.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::ExpectedWork;
 
 const PLACES: usize = 4096;
-/// The bit of an entry that says that it took long; the others are of the hash.
+/// The bit of an entry that marks a long one; the others are of the hash.
 const LONG: u64 = 1;
 
 pub(super) struct Record(Box<[AtomicU64]>);

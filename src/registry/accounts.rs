@@ -1,4 +1,4 @@
-//! Whose token it is, as long as its account is there, and what it is bound to.
+//! Checks the tokens of service accounts: the account and the object that a token is bound to must still exist.
 //!
 //! Source: `pkg/serviceaccount/{claims,legacy}.go` of Kubernetes, release 1.36.
 
@@ -16,11 +16,11 @@ use crate::object;
 use crate::store::{Collection, Stored};
 use crate::value::{Value, base64, json};
 
-/// The labels of a Secret that tell when its token was used last, and since when it is not to be used.
+/// The labels of a Secret that record when its token was last used, and since when it must not be used.
 const LAST_USED: &str = "kubernetes.io/legacy-token-last-used";
 const INVALID_SINCE: &str = "kubernetes.io/legacy-token-invalid-since";
 
-/// Knows the tokens of accounts that are stored.
+/// Authenticates the tokens of stored service accounts.
 pub struct StoredAccounts {
     pub registry: Arc<Registry>,
     pub issuer: Arc<TokenIssuer>,
@@ -34,7 +34,7 @@ impl TokenAuthenticator for StoredAccounts {
         };
         claims.check_time(self.registry.clock.now().as_second())?;
         if let Err(refusal) = self.check(&claims).await {
-            // Another process may have made what is not there yet, or has made it anew.
+            // Another process may have created or recreated the object in the meantime.
             if self.registry.storage.catch_up().await.is_err() {
                 return Err(refusal.into());
             }
@@ -61,7 +61,7 @@ impl StoredAccounts {
         Ok(Some(Authenticated { user: claims.user(), audiences }))
     }
 
-    /// Whether the Secret holds the token, and the account is there that it was issued for.
+    /// Whether the Secret holds the token, and the account that it was issued for still exists.
     async fn check_secret(&self, claims: &SecretClaims, token: &str) -> Result<(), AccountError> {
         let SecretClaims { namespace, secret: name, account, account_uid, .. } = claims;
         let stored = self.get("secrets", &format!("{namespace}/{name}")).await?.ok_or(AccountError::SecretGone)?;
@@ -90,7 +90,7 @@ impl StoredAccounts {
         Err(AccountError::MarkedInvalid { namespace, secret, account, label: INVALID_SINCE })
     }
 
-    /// Labels a Secret with the day on which its token was used last, once a day.
+    /// Labels a Secret with the day on which its token was last used, at most once a day.
     async fn note_use(&self, secret: &Value) {
         let day = |time: jiff::Timestamp| time.strftime("%Y-%m-%d").to_string();
         let now = self.registry.clock.now();
@@ -125,7 +125,7 @@ impl StoredAccounts {
         self.registry.patch(&target, &user, request, &mut Warnings::default()).await.map(drop)
     }
 
-    /// Whether the account and what the token is bound to are there, and are those that it was issued for.
+    /// Whether the account and the bound object of a token exist, and are the ones that it was issued for.
     async fn check(&self, claims: &Claims) -> Result<(), AccountError> {
         let about = &claims.about;
         let (namespace, account) = (&about.namespace, &about.serviceaccount);
@@ -144,7 +144,7 @@ impl StoredAccounts {
         }
         if let Some(pod) = &about.pod {
             let key = format!("{namespace}/{}", pod.name);
-            // The node of a pod is only told.
+            // The node of a pod is only recorded, not checked.
             return self.check_bound("pods", &key, pod, "pod", "service account pod ref claim").await;
         }
         if let Some(node) = &about.node {
@@ -168,7 +168,7 @@ impl StoredAccounts {
         if self.is_gone(&stored) { Err(AccountError::Invalidated) } else { Ok(()) }
     }
 
-    /// Whether an object has been waiting for its end for longer than clocks may be apart.
+    /// Whether the object's deletion time has passed by more than the allowed clock skew.
     fn is_gone(&self, stored: &Stored) -> bool {
         let deleted = stored.metadata_field("\"deletionTimestamp\"").and_then(|text| json::decode(text).ok());
         let deleted =

@@ -1,4 +1,5 @@
-//! How a write passes admission: what admission asks of the resource, and where it learns of webhooks.
+//! How a write passes admission: what admission needs to know of the resource, and where the webhook configurations
+//! come from.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -39,7 +40,7 @@ pub(super) struct Admitted<'a> {
     pub dry_run: bool,
     /// The fields of the request's options.
     pub options: &'a Value,
-    /// What quotas were charged for in earlier tries.
+    /// What quotas were charged for in earlier attempts.
     pub charges: &'a Charges,
 }
 
@@ -67,7 +68,7 @@ impl Admitted<'_> {
 }
 
 impl Registry {
-    /// What admission makes of `object`, which is null for a deletion.
+    /// The result of mutating admission for `object`, which is null for a deletion.
     pub(super) async fn admit_mutating(
         &self,
         write: &Admitted<'_>,
@@ -137,7 +138,7 @@ fn attributes<'a>(
     }
 }
 
-/// Keeps the owners of fields as they were where admission left them in an invalid state.
+/// Restores the owners of fields if admission left them in an invalid state.
 ///
 /// Source: `k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager/admission.go`, release 1.37.
 fn restore_broken_owners(object: &mut Value, before: Option<&Value>, told: &AdmissionNotes) {
@@ -192,7 +193,7 @@ impl Forms for ResourceForms<'_> {
         }
         match self.subresource {
             Subresource::Scale => Ok(object),
-            // What is sent to a part is of another kind than the resource.
+            // The body sent to a subresource has a different kind from the resource.
             Subresource::Part(_) if self.resource.versions.iter().all(|version| version.names.kind != kind) => {
                 Ok(object)
             }
@@ -263,7 +264,7 @@ impl Forms for ResourceForms<'_> {
 }
 
 impl ResourceForms<'_> {
-    /// Where objects of another resource are; `None` where it is gone.
+    /// Where the objects of another resource are stored; `None` if the resource is gone.
     async fn other(&self, version: &ServedVersion, namespace: &str, name: &str) -> Result<Option<Target>, Status> {
         let resource = self.registry.resolve(&version.group, &version.names.plural).await?;
         let Some(resource) = resource else { return Ok(None) };
@@ -276,9 +277,9 @@ impl ResourceForms<'_> {
 /// The configurations and namespaces in the store, for admission.
 pub struct StoredWebhooks {
     storage: Storage,
-    /// Those that stand in files.
+    /// Configurations from files.
     in_files: Vec<Arc<Configuration>>,
-    /// By kind, then by name. A stale one is replaced when it is next asked for.
+    /// By kind, then by name. A stale one is replaced when it is next read.
     read: Mutex<HashMap<WebhookKind, HashMap<Arc<str>, ReadConfiguration>>>,
 }
 
@@ -286,12 +287,12 @@ pub struct StoredWebhooks {
 type ReadConfiguration = (Revision, Arc<Configuration>);
 
 impl StoredWebhooks {
-    /// The stored ones, and of the kind that is asked for those that stand in files.
+    /// The stored configurations, and for each kind also those from files.
     pub fn new(storage: Storage, in_files: Vec<Arc<Configuration>>) -> Self {
         StoredWebhooks { storage, in_files, read: Mutex::default() }
     }
 
-    /// The configuration in a row, which is decoded once.
+    /// The configuration in a row; each revision is decoded once.
     fn decoded(&self, kind: WebhookKind, stored: &Stored) -> Result<Arc<Configuration>, Status> {
         let read = || self.read.lock().unwrap_or_else(PoisonError::into_inner);
         let known = read().entry(kind).or_default().get(&stored.key).cloned();

@@ -1,7 +1,7 @@
 //! The selectors of a request that a review of access asks about.
 //!
-//! In: the review. Out: what is wrong with them, what authorisers are told of them, and which of them can't be read.
-//! Webhooks and the authorizer of nodes decide by them.
+//! In: the review. Out: what is wrong with them, the form that authorizers get them in, and which of them can't be
+//! parsed. Webhooks and the node authorizer use them.
 //!
 //! Source: `pkg/apis/authorization/validation` and `pkg/registry/authorization/util`, release 1.37.
 
@@ -14,7 +14,7 @@ use crate::value::Value;
 const FIELDS: &str = "fieldSelector";
 const LABELS: &str = "labelSelector";
 
-/// What is wrong with the selectors: each is told as a text or by requirements.
+/// What is wrong with the selectors: each is given either as a text or as requirements.
 pub(super) fn validate(review: &Value) -> ErrorList {
     let outer = Path::new("spec.resourceAttributes");
     let mut errors = ErrorList::new();
@@ -38,7 +38,7 @@ pub(super) fn validate(review: &Value) -> ErrorList {
     errors
 }
 
-/// Operators that are not known may be those of a newer server.
+/// Unknown operators may be those of a newer server.
 fn validate_requirement(requirement: &Value, is_of_labels: bool, path: &Path<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let (key, values) = (requirement.str_at(&["key"]), requirement.items_at(&["values"]));
@@ -66,7 +66,7 @@ fn validate_requirement(requirement: &Value, is_of_labels: bool, path: &Path<'_>
     errors
 }
 
-/// What the answer says of selectors that can't be read, of a valid review; empty where they can.
+/// The evaluation error for unreadable selectors of a valid review; empty if all can be read.
 pub(super) fn evaluation_error(review: &Value) -> String {
     let told = [FIELDS, LABELS].into_iter().filter_map(|name| {
         let how = ignored(selector(review, name)?, name == LABELS)?;
@@ -95,7 +95,7 @@ pub(super) fn read(review: &Value) -> (Option<FieldSelector>, Option<LabelSelect
     (fields, labels)
 }
 
-/// Whether a requirement is one that can be read.
+/// Whether a requirement can be read.
 fn is_read(requirement: &Value, is_of_labels: bool) -> bool {
     match requirement.str_at(&["operator"]) {
         "In" | "NotIn" => is_of_labels || requirement.items_at(&["values"]).len() == 1,
@@ -104,7 +104,7 @@ fn is_read(requirement: &Value, is_of_labels: bool) -> bool {
     }
 }
 
-/// How much of a selector is left out; `None` where nothing is.
+/// How much of a selector is ignored; `None` if nothing is.
 fn ignored(selector: &Value, is_of_labels: bool) -> Option<&'static str> {
     let (text, requirements) = (selector.str_at(&["rawSelector"]), selector.items_at(&["requirements"]));
     if !text.is_empty() {

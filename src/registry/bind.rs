@@ -1,4 +1,4 @@
-//! `/binding` of a pod, and `bindings`: a pod gets a node.
+//! `/binding` of a pod, and `bindings`: a pod is assigned to a node.
 //!
 //! Source: `BindingREST` of `pkg/registry/core/pod/storage`, release 1.36.
 
@@ -14,9 +14,11 @@ use super::write::store_prefix;
 use super::{CreateRequest, Registry, Subresource, Target, Warnings};
 
 impl Registry {
-    /// Gives the pod that a Binding names its node. `target` is `/binding` of the pod, or the resource of bindings.
+    /// Assigns the pod that a Binding names to its node. `target` is `/binding` of the pod, or the
+    /// resource of bindings.
     ///
-    /// Errors: 400 for another name, 404 for no such pod, 409 for one that has a node, 500 for a target that is not a node.
+    /// Errors: 400 for another name, 404 for a missing pod, 409 for a pod that has a node, 500 for a target that is not
+    /// a node.
     pub async fn create_binding(
         &self,
         target: &Target,
@@ -46,7 +48,7 @@ impl Registry {
     }
 }
 
-/// A binding that names a uid or a resourceVersion means the pod that has it.
+/// If a binding has a uid or a resourceVersion, the pod must have the same.
 fn check_preconditions(target: &Target, binding: &Value, pod: &Value, dry_run: bool) -> Result<(), Status> {
     for (what, field) in [("UID", "uid"), ("ResourceVersion", "resourceVersion")] {
         let (wanted, found) = (binding.str_at(&["metadata", field]), pod.str_at(&["metadata", field]));

@@ -1,5 +1,5 @@
-//! What is there from the start: namespaces and other objects, made where they are missing; roles and bindings, completed where
-//! something was taken from them.
+//! The initial objects: namespaces and others, created if they are missing; roles and bindings, completed if something
+//! was removed from them.
 //!
 //! Source: `EnsureRBACPolicy` and `k8s.io/component-helpers/auth/rbac/reconciliation`, release 1.37.
 
@@ -23,10 +23,10 @@ const BINDINGS: &str = "clusterrolebindings";
 const FLOW_MANAGER: &str = "api-priority-and-fairness-config-producer-v1";
 
 impl Registry {
-    /// Makes the namespaces that every cluster has, where they are missing.
+    /// Creates the namespaces that every cluster has, if they are missing.
     ///
-    /// They are made together, so that they are on disk at the cost of one: in a task of their own, since who writes runs
-    /// on the same thread behind it, and then finds them all.
+    /// They are created together, in a task of their own, so that one disk write is enough: the writer then runs after
+    /// it on the same thread, and finds all of them queued.
     pub async fn make_initial_namespaces(self: &Arc<Self>) -> Result<(), Status> {
         let registry = Arc::clone(self);
         let made = tokio::spawn(async move {
@@ -39,25 +39,25 @@ impl Registry {
         self.make_initial("", "namespaces", kinds::namespaces::new(name)).await
     }
 
-    /// Makes the default roles and bindings as they are to be, all at once: on disk at the cost of one.
+    /// Creates or completes the default roles and bindings, all at once, so that one disk write is enough.
     pub async fn reconcile_default_roles(self: &Arc<Self>, extent: Extent) -> Result<(), Status> {
         let registry = Arc::clone(self);
         let roles = cluster_roles(extent).map(|role| (ROLES, role));
         let wanted: Vec<_> = roles.chain(cluster_role_bindings(extent).map(|binding| (BINDINGS, binding))).collect();
-        // In a task of their own, as the first namespaces are.
+        // In a task of their own, like the first namespaces.
         let made = tokio::spawn(async move {
             try_join_all(wanted.into_iter().map(|(plural, wanted)| registry.reconcile(plural, wanted))).await
         });
         made.await.map_err(|error| Status::internal_error(&error.to_string()))?.map(drop)
     }
 
-    /// Makes what else is there from the start, and is not yet: all at once, as the roles are.
+    /// Creates the other initial objects that are missing: all at once, like the roles.
     pub async fn make_initial_objects(self: &Arc<Self>) -> Result<(), Status> {
         self.make_all(kinds::initial_objects()).await
     }
 
-    /// Makes what a start need not wait for, as soon as the server is ready or somebody asks for its group: once, whoever is
-    /// first. What can't be made is tried again by the next one who asks.
+    /// Creates the objects that a start need not wait for, as soon as the server is ready or a request uses their
+    /// group: once, whichever comes first. If that fails, the next request tries again.
     pub async fn make_deferred_objects(self: &Arc<Self>) {
         // Boxed: every request carries this future, and all but the first find nothing to do.
         let make = || {
@@ -138,7 +138,7 @@ impl Registry {
     }
 }
 
-/// The role with what it lacks of the one that is wanted. What was added to it stays.
+/// The role with everything that it lacks from the wanted one. Additions stay.
 fn reconcile_role(found: &Value, wanted: &Value) -> Value {
     let mut role = found.clone();
     complete_metadata(&mut role, wanted);
@@ -167,7 +167,7 @@ fn reconcile_binding(found: &Value, wanted: &Value) -> Value {
     binding
 }
 
-/// Adds labels and annotations that are not there.
+/// Adds missing labels and annotations.
 fn complete_metadata(object: &mut Value, wanted: &Value) {
     for part in ["labels", "annotations"] {
         let wanted = wanted.at(&["metadata", part]).and_then(Value::as_object).into_iter().flat_map(Map::iter);

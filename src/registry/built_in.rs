@@ -1,4 +1,4 @@
-//! The resources of the built-in kinds, each made when it is first asked for.
+//! The resources of the built-in kinds, each built on first use.
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
@@ -22,7 +22,8 @@ pub struct BuiltIn {
 }
 
 impl BuiltIn {
-    /// Every built-in kind that is served, in the order of discovery; a kind stands for all its versions in a group.
+    /// Every built-in kind that is served, in the order of discovery; one entry per kind covers all its versions in a
+    /// group.
     pub fn all(config: &RuntimeConfig) -> Vec<BuiltIn> {
         let mut all: Vec<BuiltIn> = Vec::new();
         for kind in kinds::of_all_minors().filter(|kind| config.serves(kind)) {
@@ -45,7 +46,7 @@ impl BuiltIn {
 /// Scale, as the verbs take it.
 pub static SCALE: LazyLock<Arc<Resource>> = LazyLock::new(|| Arc::new(make(&kinds::SCALE, &[&kinds::SCALE])));
 
-/// IPAddress, by which services hold their addresses whether it is served or not; older minors have none.
+/// IPAddress: services hold their addresses by it, whether it is served or not; older minors do not have it.
 pub static IP_ADDRESS: LazyLock<Arc<Resource>> = LazyLock::new(|| {
     let kind = kinds::find("networking.k8s.io", "ipaddresses").expect("the newest minor has it");
     Arc::new(make(kind, &[kind]))
@@ -56,7 +57,7 @@ pub(super) fn make(kind: &'static Kind, served: &[&'static Kind]) -> Resource {
     make_in(Minor::NEWEST, kind, served)
 }
 
-/// The same by a server of that version of Kubernetes.
+/// The same for a server of that version of Kubernetes.
 fn make_in(minor: Minor, kind: &'static Kind, served: &[&'static Kind]) -> Resource {
     work::essential(|| make_resource(minor, kind, served))
 }
@@ -65,7 +66,7 @@ fn make_resource(minor: Minor, kind: &'static Kind, served: &[&'static Kind]) ->
     let mut versions = Vec::new();
     let mut types = Vec::new();
     let is_served = |form: &Kind| served.iter().any(|served| std::ptr::eq(*served, form));
-    // The others of this group are nowhere to be seen, unless objects are stored in them.
+    // The other forms of this group are invisible, unless objects are stored in them.
     for form in kind.forms().filter(|form| is_served(form) || form.group != kind.group || form.is_stored()) {
         let version = form.served_version_in(minor);
         types.push(resource::lazily(move || TypeSchema::of_message_in(minor, form.message())));

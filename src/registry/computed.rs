@@ -1,4 +1,4 @@
-//! Objects that say what is served. They are not stored before somebody changes them.
+//! Objects that describe what is served. They are not stored until a client changes them.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ use futures_util::future::BoxFuture;
 const GROUP: &str = "apiregistration.k8s.io";
 
 impl Registry {
-    /// The objects of a kind that are made now, and the revision that shows them.
+    /// The objects of a computed kind as of now, and the revision of that state.
     pub async fn computed(&self, computed: Computed) -> Result<(Vec<Value>, Option<Revision>), Status> {
         Ok(match computed {
             Computed::Services(object) => {
@@ -30,10 +30,10 @@ impl Registry {
         })
     }
 
-    /// An APIService for each version of each group that is served but for their own, sorted by name, and the revision that
-    /// shows them.
+    /// An APIService for each served version of each group except their own, sorted by name, and the revision of that
+    /// state.
     ///
-    /// They are as old as the namespace `default`, which is to say as the database.
+    /// They are as old as the namespace `default`, that is, as the database.
     async fn api_services(&self, object: ServiceObject) -> Result<(Vec<Value>, Revision), Status> {
         let namespaces = self.definitions.namespaces();
         let first = self.storage.get(&namespaces, "default").await;
@@ -80,12 +80,14 @@ impl Registry {
         Ok(services)
     }
 
-    /// Stores the object of `target` that was made so far each time somebody asked, as it is now to be changed.
+    /// Stores the object of `target`, which has been computed for each read until now, because it is about to be
+    /// changed.
     pub fn store_computed<'a>(&'a self, target: &'a Target) -> BoxFuture<'a, Result<(), Status>> {
         Box::pin(self.store_computed_once(target))
     }
 
-    /// [`Registry::store_computed`] of an object that a client is to find there as it creates one of this name.
+    /// [`Registry::store_computed`] before a client creates an object of this name: the client must find that it
+    /// exists.
     pub(super) async fn store_computed_of_client(
         &self,
         target: &Target,
@@ -124,7 +126,7 @@ impl Registry {
     }
 }
 
-/// What makes the objects of a kind for the groups and versions that are served.
+/// The function that computes the objects of a kind for the groups and versions that are served.
 fn service_object(version: &ServedVersion) -> Option<ServiceObject> {
     match kinds::find(&version.group, &version.names.plural)?.computed? {
         Computed::Services(object) => Some(object),

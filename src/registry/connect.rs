@@ -1,5 +1,5 @@
-//! `/log`, `/exec` and others of a pod, which a kubelet would answer: here they end where one would have to be reached. Of pods on
-//! simulated nodes, there are the logs that they are said to have.
+//! `/log`, `/exec` and others of a pod, which a kubelet would answer: here they fail at the point where a kubelet would
+//! be called. Pods on simulated nodes have simulated logs.
 //!
 //! Source: `LogREST`, `ExecREST` and others of `pkg/registry/core/pod/rest`, release 1.36.
 
@@ -16,7 +16,7 @@ use super::admit::Admitted;
 use super::{Registry, Target, Warnings, store_failed};
 
 impl Registry {
-    /// Asks admission about a connection; `options` are what the client says of it.
+    /// Asks admission about a connection; `options` are those that the client sent.
     pub async fn admit_connection(
         &self,
         target: &Target,
@@ -39,10 +39,10 @@ impl Registry {
         self.admit_validating(&write, &options, warnings).await
     }
 
-    /// What a container of the pod wrote: nothing, while the pod has no node.
+    /// The log of a container of the pod: empty while the pod has no node.
     ///
-    /// Errors: 400 for a container that is not there or has not run, 404, 422 for options that contradict themselves, 500 where the kubelet
-    /// would have to be asked.
+    /// Errors: 400 for a container that does not exist or has not run, 404, 422 for contradictory options, 500 if a
+    /// kubelet would be needed.
     pub async fn log(&self, target: &Target, container: &str, options: &LogOptions) -> Result<String, Status> {
         connect::check_log_options(options, &target.name)?;
         let pod = self.get_value(target, None).await?;
@@ -60,9 +60,10 @@ impl Registry {
         Err(Status::plain(500, &format!("Get \"https://{kubelet}{path}\": {why}")))
     }
 
-    /// Speaks with a container of the pod, or with the pod itself if `container` is `None`.
+    /// Connects to a container of the pod, or with the pod itself if `container` is `None`.
     ///
-    /// Errors: 400 for a container that is not there, a pod without a node or a request that is not an upgrade; 404; 500.
+    /// Errors: 400 for a container that does not exist, a pod without a node or a request that is not an upgrade; 404;
+    /// 500.
     pub async fn connect(&self, target: &Target, container: Option<&str>, upgrades: bool) -> Result<(), Status> {
         let pod = self.get_value(target, None).await?;
         if let Some(container) = container {
@@ -90,7 +91,7 @@ impl Registry {
         Err(Status::service_unavailable(&format!("error trying to reach service: {}", connect::refused(&address))))
     }
 
-    /// Passes a request on to the node, which `target` names as `[SCHEME:]NAME[:PORT]`: without a port to its kubelet.
+    /// Passes a request on to the node, which `target` names as `[SCHEME:]NAME[:PORT]`: without a port, to its kubelet.
     ///
     /// Errors: 400 for an address that is nobody else's, 404, 500 for a node without an address, 503 as it does not answer.
     pub async fn proxy_node(&self, target: &Target) -> Result<(), Status> {
@@ -107,7 +108,7 @@ impl Registry {
         let collection = Collection::new("", "nodes");
         let stored = self.storage.get(&collection, name).await;
         let stored = stored.map_err(|error| store_failed(&collection, "get", error))?;
-        // The reference names the resource that was asked for.
+        // The reference names the resource of the request.
         let stored = stored.ok_or_else(|| Status::not_found("", "pods", name))?;
         json::decode(&stored.bytes).map_err(|error| Status::internal_error(&error.to_string()))
     }

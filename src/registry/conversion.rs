@@ -1,4 +1,5 @@
-//! How a definition has its objects converted from one version to another: by their apiVersion alone, or by a webhook.
+//! How the objects of a definition are converted from one version to another: by their apiVersion alone, or by a
+//! webhook.
 
 use std::time::Duration;
 
@@ -26,12 +27,12 @@ pub enum Conversion {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConversionWebhook {
     endpoint: Endpoint,
-    /// What the definition's review versions come to.
+    /// The review version that is used, of those that the definition lists.
     version: Result<ConversionReviewVersion, ConversionError>,
 }
 
 impl Conversion {
-    /// What `definition` says.
+    /// The conversion that `definition` asks for.
     pub fn of(definition: &Definition) -> Self {
         let conversion = definition.spec.conversion.as_ref().filter(|conversion| conversion.strategy == "Webhook");
         let Some(webhook) = conversion.and_then(|conversion| conversion.webhook.as_ref()) else {
@@ -48,7 +49,7 @@ impl Conversion {
     ///
     /// # Errors
     ///
-    /// Kubernetes' words for a conversion that failed.
+    /// Kubernetes' message for a failed conversion.
     pub async fn convert(&self, client: &WebhookClient, mut object: Value, to: &str) -> Result<Value, ConversionError> {
         if object.str_at(&["apiVersion"]) == to {
             return Ok(object);

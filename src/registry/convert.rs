@@ -19,14 +19,14 @@ use crate::webhook::WebhookClient;
 use super::Resource;
 use super::conversion::Conversion;
 
-/// Brings objects from one version of a resource to another. Every read and every write passes here.
+/// Converts objects from one version of a resource to another. Every read and every write uses it.
 #[async_trait]
 pub trait Convert: Send + Sync {
     /// `object` in the version `to` (`group/version`).
     ///
     /// # Errors
     ///
-    /// Kubernetes' words for a conversion that failed.
+    /// Kubernetes' message for a failed conversion.
     async fn convert(&self, resource: &Resource, object: Value, to: &str) -> Result<Value, ConversionError>;
 }
 
@@ -40,8 +40,8 @@ impl Convert for Converter {
     }
 }
 
-/// The versions of a resource for one computation of field ownership, which is pure: a conversion that it needs and a
-/// webhook has to make is noted, made outside, and the computation runs again.
+/// The versions of a resource for one computation of field ownership, which is pure: if it needs a conversion by a
+/// webhook, that is noted and done outside, and the computation runs again.
 pub(super) struct Conversions<'r> {
     resource: &'r Resource,
     made: Vec<ConvertedObject>,
@@ -59,12 +59,12 @@ impl<'r> Conversions<'r> {
         Conversions { resource, made: Vec::new(), wanted: Mutex::default() }
     }
 
-    /// What the last computation lacked; what it came to is then worth nothing.
+    /// The conversion that the last computation lacked; its result is then invalid.
     pub fn take_wanted(&mut self) -> Option<(Value, String)> {
         self.wanted.get_mut().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Notes what the conversion of `object` came to.
+    /// Records the outcome of the conversion of `object`.
     pub fn add(&mut self, object: Value, to: String, outcome: Result<Value, ConversionError>) {
         self.made.push(ConvertedObject { object, to, outcome });
     }
@@ -87,7 +87,7 @@ impl Versions for Conversions<'_> {
     fn convert(&self, object: &Value, api_version: &str) -> Result<Value, ConvertError> {
         let is_known = self.resource.types_of(api_version).is_some();
         match self.resource.definition {
-            // Of a kind in two groups the reference finds the types of the request's group alone.
+            // For a kind in two groups, the reference finds only the types of the request's group.
             None if !is_known || group_of(object.str_at(&["apiVersion"])) != group_of(api_version) => {
                 return Err(ConvertError::MissingVersion);
             }

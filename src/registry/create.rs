@@ -9,10 +9,10 @@ use super::decode::{Body, FieldValidation, decode_object};
 use super::write::{Desired, Presence, RequestedWrite, Sent};
 use super::{Registry, Target, Warnings, Written};
 
-/// How often a generated name that is taken is generated anew. Source: Kubernetes 1.37.
+/// How often a new name is generated if the generated one is taken. Source: Kubernetes 1.37.
 const GENERATED_NAME_TRIES: usize = 8;
 
-/// What a creation needs beside its target.
+/// The parameters of a creation, besides its target.
 pub struct CreateRequest {
     pub body: Body,
     pub field_validation: FieldValidation,
@@ -26,8 +26,9 @@ pub struct CreateRequest {
 impl Registry {
     /// Creates an object of `target`.
     ///
-    /// The name is the target's, or that of the body, or a generated one. Errors: 400 for a body that can't be decoded, 403 and 404
-    /// by admission, 409 for a name that is taken, 422 for an invalid object, 429 when too much is being written.
+    /// The name is the target's, or the one in the body, or a generated one. Errors: 400 for a body that can't be
+    /// decoded, 403 and 404 by admission, 409 for a name that is taken, 422 for an invalid object, 429 when too much is
+    /// being written.
     pub async fn create(
         &self,
         target: &Target,

@@ -1,4 +1,4 @@
-//! From the bytes of a body to an object of the kind asked for, with Kubernetes' words for what is wrong with it.
+//! Decodes the bytes of a body into an object of the wanted kind, with Kubernetes' error messages.
 //!
 //! Source: apimachinery's serializers and apiserver's `transformDecodeError`, release 1.37.
 
@@ -26,7 +26,7 @@ use crate::work;
 
 use super::{Target, Warnings};
 
-/// How a body is written.
+/// The encoding of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     Json,
@@ -51,21 +51,21 @@ pub enum FieldValidation {
     Strict,
 }
 
-/// What Go says of a custom object in protobuf.
+/// Go's message for a custom object in protobuf.
 const NO_MESSAGE: &str = "Object 'Kind' is missing in 'object has no kind field '";
 
-/// The scheme that Go names by the line of source it was made in; clients see it.
+/// The scheme, which Go names after the source line that creates it; clients see this name.
 const SCHEME: &str = "pkg/runtime/scheme.go:111";
-/// That of the built-in kinds.
+/// The scheme of the built-in kinds.
 const BUILT_IN_SCHEME: &str = "pkg/api/legacyscheme/scheme.go:30";
-/// That of the options in bodies.
+/// The scheme of the options in bodies.
 const OPTIONS_SCHEME: &str = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27";
-/// That of APIService.
+/// The scheme of APIService.
 const AGGREGATOR_SCHEME: &str = "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28";
 
 /// Decodes `body` as an object of `target`.
 ///
-/// What strict decoding finds is a warning or an error, as `validation` says. Errors are 400s.
+/// The findings of strict decoding are warnings or errors, depending on `validation`. Errors are 400s.
 pub fn decode_object(
     body: &Body,
     target: &Target,
@@ -127,7 +127,7 @@ pub fn decode_object(
     Ok(decoded.object)
 }
 
-/// Warns of what strict decoding has found, or gives the error that it amounts to.
+/// Adds warnings for the findings of strict decoding, or returns them as an error.
 pub(super) fn tell_strict(strict: &[String], validation: FieldValidation, warnings: &mut Warnings) -> Option<String> {
     match validation {
         FieldValidation::Ignore => None,
@@ -139,7 +139,7 @@ pub(super) fn tell_strict(strict: &[String], validation: FieldValidation, warnin
     }
 }
 
-/// A parsed body, and what it says that it is.
+/// A parsed body, and the type that it claims to have.
 struct Recognized {
     tree: Tree,
     api_version: String,
@@ -177,7 +177,7 @@ fn recognize(body: &Body, target: &Target) -> Result<Recognized, RecognizeError>
     Ok(Recognized { tree, api_version, kind })
 }
 
-/// Fills in what an object of a typed kind leaves out of its type, and returns the whole of it.
+/// Completes the apiVersion and kind of an object of a typed kind, and returns both.
 fn with_type(wanted: &ServedVersion, object: &mut Value, api_version: String, kind: String) -> (String, String) {
     let api_version = if api_version.is_empty() { wanted.api_version() } else { api_version };
     let kind = if kind.is_empty() { wanted.names.kind.clone() } else { kind };
@@ -191,7 +191,8 @@ fn with_type(wanted: &ServedVersion, object: &mut Value, api_version: String, ki
     (api_version, kind)
 }
 
-/// What an object of a typed kind is that is not of the version `wanted`; `None` where it is. Errors: Go knows no such type.
+/// The type of an object of a typed kind if it is not of the version `wanted`; `None` if it is. Errors: Go does not
+/// know the type.
 fn foreign(wanted: &ServedVersion, api_version: &str, kind: &str) -> Result<Option<Foreign>, SchemeError> {
     if kind == wanted.names.kind && api_version == wanted.api_version() {
         return Ok(None);
@@ -205,7 +206,7 @@ fn read_foreign(message: &'static Message, object: &Value) -> Result<Decoded, Re
     Ok(Decoded { object, findings, is_typed: true })
 }
 
-/// Why a patched object is no longer one of the version `wanted`, where Go reads typed kinds.
+/// Why a patched object no longer has the version `wanted`, for kinds that Go has types for.
 pub(super) fn not_convertible(wanted: &ServedVersion, api_version: &str, kind: &str) -> Option<SchemeError> {
     let is_unversioned = api_version.is_empty();
     let api_version = if is_unversioned { &wanted.api_version() } else { api_version };
@@ -217,7 +218,7 @@ pub(super) fn not_convertible(wanted: &ServedVersion, api_version: &str, kind: &
     }
 }
 
-/// The error that Go meets first in a text that does not fit its type.
+/// Go's first error for a text that does not fit its type.
 fn first_in_text(body: &Body, api_version: &str, kind: &str) -> Option<UnmarshalError> {
     if body.format != Format::Json {
         return None;
@@ -241,10 +242,10 @@ enum BodyError {
 /// A parsed body.
 struct Tree {
     object: Value,
-    /// What a strict reader minds beside fields that stand twice in JSON.
+    /// The findings of strict decoding, apart from duplicate fields in JSON.
     strict: Vec<String>,
     repeated: Vec<json::RepeatedField>,
-    /// Why the body is not an object of its kind, found while parsing; the type of the object is looked at before it.
+    /// Why the body is not an object of its kind, found while parsing; errors about the object's type come first.
     unfit: Option<String>,
 }
 
@@ -265,18 +266,18 @@ fn decode_yaml(bytes: &[u8]) -> Result<Tree, BodyError> {
     Ok(Tree { object, strict, repeated: Vec::new(), unfit: None })
 }
 
-/// Whether a body, which decodes, says of which version it is.
+/// Whether a body, which decodes, has an apiVersion.
 pub(super) fn names_version(body: &Body) -> bool {
     let tree = match body.format {
         Format::Json => decode_json(&body.bytes),
         Format::Yaml => decode_yaml(&body.bytes),
-        // Clients that speak it write its envelope in full.
+        // Clients that use protobuf fill in the whole envelope.
         Format::Protobuf => return true,
     };
     tree.is_ok_and(|tree| !tree.object.str_at(&["apiVersion"]).is_empty())
 }
 
-/// Whether a body, which decodes, has no labels.
+/// Whether a body, which decodes, contains no labels.
 pub(super) fn labels_are_left_out(body: &Body, target: &Target) -> bool {
     let tree = match body.format {
         Format::Json => decode_json(&body.bytes),
@@ -291,8 +292,8 @@ pub(super) fn has_labels(object: &Value) -> bool {
     object.at(&["metadata", "labels"]).and_then(Value::as_object).is_some_and(|labels| !labels.is_empty())
 }
 
-/// An envelope may leave the type out, and an apiVersion that is not valid counts as left out. Fields that are unknown can't be
-/// told from those of a later release, so a strict reader minds nothing.
+/// An envelope may leave the type out, and an apiVersion that is not valid counts as left out. Unknown fields can't be
+/// distinguished from those of a later release, so strict decoding finds nothing.
 fn decode_protobuf(bytes: &[u8], target: &Target) -> Result<Tree, BodyError> {
     let wanted = &target.version;
     let envelope = protobuf::open(bytes)?;
@@ -320,7 +321,7 @@ fn decode_protobuf(bytes: &[u8], target: &Target) -> Result<Tree, BodyError> {
     Ok(Tree { object, strict: Vec::new(), repeated: Vec::new(), unfit })
 }
 
-/// The error for a kind that holds no options, in a request for an object of the version `of`.
+/// The error for a kind that is not one of options, in a request for an object of the version `of`.
 pub fn not_registered_for_options(of: &ServedVersion, kind: &str, api_version: &str) -> SchemeError {
     SchemeError::not_registered(kind, api_version, if is_of_built_in(of) { OPTIONS_SCHEME } else { SCHEME })
 }
@@ -329,7 +330,7 @@ fn is_of_built_in(version: &ServedVersion) -> bool {
     kinds::type_of(&version.api_version(), &version.names.kind).is_some()
 }
 
-/// The error for a kind that the API group does not have, where an object of the version `wanted` was to be.
+/// The error for a kind that the API group does not have, if an object of the version `wanted` was expected.
 fn not_registered_for(wanted: &ServedVersion, kind: &str, api_version: &str) -> SchemeError {
     let scheme = match wanted.group.as_str() {
         "apiregistration.k8s.io" => AGGREGATOR_SCHEME,
@@ -339,12 +340,12 @@ fn not_registered_for(wanted: &ServedVersion, kind: &str, api_version: &str) -> 
     SchemeError::not_registered(kind, api_version, scheme)
 }
 
-/// The same where an object of a built-in kind was to be.
+/// The same if an object of a built-in kind was expected.
 pub fn not_registered_in_built_in(kind: &str, api_version: &str) -> SchemeError {
     SchemeError::not_registered(kind, api_version, BUILT_IN_SCHEME)
 }
 
-/// The message of a strict decoding error; what is beyond the length of an answer is counted.
+/// The message of a strict decoding error; findings that do not fit into an answer are only counted.
 pub fn strict_error(errors: &[String]) -> String {
     let mut message = "strict decoding error: ".to_owned();
     for (at, error) in errors.iter().enumerate() {
@@ -360,7 +361,7 @@ pub fn strict_error(errors: &[String]) -> String {
     message
 }
 
-/// Warns of one strict decoding error; those of the YAML reader come several in one.
+/// Warns of one strict decoding error; the YAML reader may report several in one.
 pub fn add_strict_warning(error: &str, warnings: &mut Warnings) {
     const PREFIXES: [&str; 2] =
         ["error converting YAML to JSON: yaml: unmarshal errors:\n", "yaml: unmarshal errors:\n"];
@@ -370,7 +371,7 @@ pub fn add_strict_warning(error: &str, warnings: &mut Warnings) {
     }
 }
 
-/// Field paths stand between quotes as they are.
+/// Field paths are quoted without escapes.
 fn quote_path(path: &str) -> String {
     format!("\"{path}\"")
 }

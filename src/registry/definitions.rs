@@ -1,7 +1,7 @@
-//! Which resources there are: the built-in kinds, and what the definitions in the store compile to.
+//! The resources that exist: the built-in kinds, and those compiled from the definitions in the store.
 //!
-//! A custom resource is compiled when it is first asked for, and again when its definition has another revision: so a
-//! changed schema takes effect with the write that changed it, in every process.
+//! A custom resource is compiled on first use, and again when its definition has another revision: so a changed schema
+//! takes effect with the write that changed it, in every process.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -41,7 +41,8 @@ pub struct Definitions {
     pub minor: Minor,
     /// By the name of the definition. A missing one is compiled; a stale one replaced.
     compiled: RwLock<HashMap<Arc<str>, Arc<Resource>>>,
-    /// Tells what is compiled here from what a copy compiles: from then on the same generation may be another schema.
+    /// Distinguishes what is compiled here from what a copy compiles: after the copy, the same generation may mean
+    /// another schema.
     lineage: i64,
 }
 
@@ -55,21 +56,21 @@ impl Definitions {
         Definitions { built_in, minor: config.minor(), compiled: RwLock::default(), lineage: 0 }
     }
 
-    /// Those of another control plane, with the same built-in kinds and nothing compiled.
+    /// The definitions of another control plane, with the same built-in kinds and nothing compiled.
     pub fn beside(&self) -> Self {
         let lineage = LINEAGES.fetch_add(1, Ordering::Relaxed);
         Definitions { built_in: Arc::clone(&self.built_in), minor: self.minor, compiled: RwLock::default(), lineage }
     }
 
-    /// Those of a copy of the database, with what is compiled until now.
+    /// The definitions of a copy of the database, with everything compiled so far.
     ///
-    /// It is to be taken before the copy is: so every revision in it means the same in both.
+    /// It must be called before the database is copied, so that every revision in it means the same in both.
     pub fn copy(&self) -> Self {
         let compiled = self.compiled.read().unwrap_or_else(PoisonError::into_inner).clone();
         Definitions { compiled: RwLock::new(compiled), ..self.beside() }
     }
 
-    /// The collections whose objects guard the writes of others.
+    /// The collections whose objects guard writes of other objects.
     pub fn guards() -> [Collection; 2] {
         [DEFINITIONS.clone(), NAMESPACES.clone()]
     }
@@ -95,7 +96,7 @@ impl Definitions {
 }
 
 impl Registry {
-    /// The resource `plural` of `group`; `None` where there is none, or its names are not accepted yet.
+    /// The resource `plural` of `group`; `None` if it doesn't exist, or its names are not accepted yet.
     pub async fn resolve(&self, group: &str, plural: &str) -> Result<Option<Arc<Resource>>, Status> {
         if let Some(built_in) = self.definitions.built_in(group, plural) {
             return Ok(Some(Arc::clone(built_in.resource())));
@@ -116,7 +117,7 @@ impl Registry {
         }
     }
 
-    /// The resource whose objects are of `kind` in a served version of `group`; `None` where there is none.
+    /// The resource whose objects are of `kind` in a served version of `group`; `None` if there isn't one.
     pub async fn resolve_kind(&self, group: &str, version: &str, kind: &str) -> Result<Option<Arc<Resource>>, Status> {
         let is_it = |resource: &Resource| resource.served(version).is_some_and(|version| version.names.kind == kind);
         let mut of_group = self.definitions.built_in.iter().filter(|built_in| built_in.kind.group == group);
@@ -164,7 +165,7 @@ impl Registry {
         Ok(resources)
     }
 
-    /// The target as its resource is now. Errors: 404 where the resource or its version is gone.
+    /// The target with its resource as it is now. Errors: 404 if the resource or its version is gone.
     pub(super) async fn refresh<'t>(&self, target: &'t Target) -> Result<Cow<'t, Target>, Status> {
         let (group, plural) = (&target.version.group, &target.version.names.plural);
         if target.resource.definition.is_none() {
@@ -179,7 +180,8 @@ impl Registry {
         Ok(Cow::Owned(Target { resource, version, ..target.clone() }))
     }
 
-    /// The resource of a stored definition; `None` while its names are not accepted, or where a built-in kind has its name.
+    /// The resource of a stored definition; `None` while its names are not accepted, or if a built-in kind has its
+    /// name.
     fn compile(&self, stored: &Stored) -> Result<Option<Arc<Resource>>, Status> {
         if kinds::has_name(&stored.key) {
             return Ok(None);
@@ -215,7 +217,7 @@ impl Registry {
         Ok(Some(resource))
     }
 
-    /// Forgets what is in memory of a definition that is deleted, and of its objects.
+    /// Drops everything in memory about a deleted definition and its objects.
     pub(super) fn forget_deleted(&self, key: &str) {
         self.forget(key);
         if let Some((plural, group)) = key.split_once('.') {
@@ -249,7 +251,7 @@ impl Namespaces for StoredNamespaces {
         const TERMINATING: &[u8] = br#""phase":"Terminating""#;
         let stored = self.0.get(&NAMESPACES, name).await;
         let Some(stored) = stored.map_err(|error| store_failed(&NAMESPACES, "get", error))? else { return Ok(None) };
-        // Nearly all are told so without being decoded.
+        // For nearly all namespaces this is known without decoding them.
         if memmem::find(&stored.bytes, TERMINATING).is_none() && !stored.is_damaged() {
             return Ok(Some(Phase::Active));
         }

@@ -1,6 +1,6 @@
 //! DELETE of one object and of a collection.
 //!
-//! An object with finalizers is marked and stays until they are gone; one without is removed at once.
+//! An object with finalizers is marked and stays until they are gone; an object without is removed at once.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use super::list::{ListPage, ListRequest};
 use super::write::{encode_over, write_failed};
 use super::{Registry, Target, Warnings};
 
-/// How many objects of a collection are deleted at once: as many as one transaction takes.
+/// How many objects of a collection are deleted concurrently: as many as fit into one transaction.
 const DELETIONS_AT_ONCE: usize = 256;
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
@@ -37,7 +37,7 @@ pub struct DeleteRequest {
     pub propagation_policy: Option<String>,
     /// The deprecated form of the policy.
     pub orphan_dependents: Option<bool>,
-    /// Seconds that the object is to have, of a kind that takes its time.
+    /// The grace period in seconds, for kinds that have one.
     pub grace_period_s: Option<i64>,
     pub dry_run: bool,
     /// Deletes an object that can't be read, and only such a one.
@@ -47,13 +47,13 @@ pub struct DeleteRequest {
 }
 
 impl DeleteRequest {
-    /// The seconds that are asked for: less than none are one.
+    /// The requested seconds; a negative number counts as one.
     fn asked_seconds(&self) -> Option<i64> {
         self.grace_period_s.map(|seconds| if seconds < 0 { 1 } else { seconds })
     }
 }
 
-/// What is wrong with the policy of a deletion and its older form.
+/// The errors of a deletion's policy and of its deprecated form.
 pub fn policy_errors(policy: Option<&str>, orphan_dependents: Option<bool>) -> ErrorList {
     let mut errors = ErrorList::new();
     let Some(policy) = policy else { return errors };
@@ -67,20 +67,20 @@ pub fn policy_errors(policy: Option<&str>, orphan_dependents: Option<bool>) -> E
     errors
 }
 
-/// What a deletion is answered with.
+/// The outcome of a deletion.
 pub enum Deletion {
     /// The object is gone.
     Gone(Status),
-    /// The object is gone, and shown once more.
+    /// The object is gone, and is part of the answer.
     Removed(Value),
-    /// The object stays for its finalizers or because it has time left.
+    /// The object stays because of its finalizers or its grace period.
     Stays(Value),
 }
 
 impl Registry {
     /// Deletes the object of `target`.
     ///
-    /// Errors: 403 by admission, 404, 409 where a precondition does not hold.
+    /// Errors: 403 by admission, 404, 409 if a precondition does not hold.
     pub async fn delete(
         &self,
         target: &Target,
@@ -98,7 +98,7 @@ impl Registry {
         Ok(deletion)
     }
 
-    /// [`Registry::delete`], of which admission sees the name that the request is for.
+    /// [`Registry::delete`]; admission sees the name that the request is for.
     async fn delete_one(
         &self,
         target: &Target,
@@ -152,7 +152,7 @@ impl Registry {
         self.remove(target, options, old, stored).await
     }
 
-    /// [`Registry::delete`] that admission has no say in.
+    /// [`Registry::delete`] without admission.
     pub(super) async fn delete_unasked(&self, target: &Target, options: &DeleteRequest) -> Result<(), Status> {
         let mut target = target.clone();
         loop {
@@ -166,7 +166,7 @@ impl Registry {
         }
     }
 
-    /// Marks the object or takes it away; `None` where it has changed meanwhile.
+    /// Marks the object or removes it; `None` if it has changed meanwhile.
     async fn remove(
         &self,
         target: &Target,
@@ -213,11 +213,11 @@ impl Registry {
         self.commit_marked(target, marked, &stored, options.dry_run).await
     }
 
-    /// Stores the object with its deletion time, and then deletes it: who watches sees both, and controllers act on the first.
-    /// `None` where it has changed before.
+    /// Stores the object with its deletion time, and then deletes it: watches see both changes, and controllers act on
+    /// the first. `None` if it had already changed.
     ///
-    /// Source: `Delete` of `k8s.io/apiserver/pkg/registry/generic/registry/store.go`, for objects that take their time and
-    /// have none.
+    /// Source: `Delete` of `k8s.io/apiserver/pkg/registry/generic/registry/store.go`, for objects whose grace period is
+    /// zero.
     async fn delete_marked(
         &self,
         target: &Target,
@@ -227,7 +227,7 @@ impl Registry {
         if self.commit_marked(target, marked, stored, false).await?.is_none() {
             return Ok(None);
         }
-        // From here on it goes, whatever else is written to it, or is gone already.
+        // From here on it is deleted, whatever else is written to it, unless it is already gone.
         let mut newest = stored.revision;
         while let Some(marked) = self.stored(target).await?.filter(|marked| marked.uid == stored.uid) {
             newest = marked.revision;
@@ -238,7 +238,7 @@ impl Registry {
         Ok(Some(newest))
     }
 
-    /// Gives an object of a kind that takes its time the time that it has; once it has some, that can only be shortened.
+    /// Sets the grace period of an object whose kind has one; once set, it can only be shortened.
     ///
     /// Source: `BeforeDelete` of `k8s.io/apiserver/pkg/registry/rest`.
     fn grace(&self, target: &Target, options: &DeleteRequest, object: &mut Value) -> Grace {
@@ -269,7 +269,7 @@ impl Registry {
             Some(asked) => {
                 let shortened = ends.checked_sub(SignedDuration::from_secs(given)).unwrap_or(now);
                 let ends = shortened.checked_add(SignedDuration::from_secs(asked)).unwrap_or(now);
-                // What has run out is as short as can be, and still some time.
+                // A grace period that has run out becomes as short as possible, but not zero.
                 let (ends, seconds) = if ends < now { (now, asked.min(1)) } else { (ends, asked) };
                 metadata.insert("deletionTimestamp", after(ends, 0));
                 metadata.insert("deletionGracePeriodSeconds", Value::Int(seconds));
@@ -278,9 +278,9 @@ impl Registry {
         }
     }
 
-    /// Removes an object that can't be brought into the version asked for; `None` where it has changed meanwhile.
+    /// Removes an object that can't be converted to the wanted version; `None` if it has changed meanwhile.
     ///
-    /// Neither finalizers nor admission are asked, as nobody can tell them what the object is. One that can be read is a
+    /// Neither finalizers nor admission count, as the object can't be decoded for them. An object that can be read is a
     /// conflict.
     /// Source: `k8s.io/apiserver/pkg/registry/generic/registry/corrupt_obj_deleter.go`, release 1.37.
     async fn delete_unreadable(
@@ -298,7 +298,7 @@ impl Registry {
         Ok(gone.map(|_| Deletion::Gone(Status::success(details))))
     }
 
-    /// Stores the object that was marked as being deleted.
+    /// Stores the object that was marked for deletion.
     async fn commit_marked(
         &self,
         target: &Target,
@@ -343,7 +343,7 @@ impl Registry {
         warnings: &mut Warnings,
     ) -> Result<ListPage, Status> {
         let page = self.list(target, list).await?;
-        // Together they go to disk in batches; in the order of their keys.
+        // Together, they are written to disk in batches, in the order of their keys.
         let mut deletions = FuturesOrdered::new();
         for (stored, _) in &page.items {
             if deletions.len() == DELETIONS_AT_ONCE {
@@ -365,7 +365,7 @@ impl Registry {
 
     async fn delete_if_there(&self, target: Target, user: &UserInfo, options: &DeleteRequest) -> (Deleted, Warnings) {
         let mut warnings = Warnings::default();
-        // Of a collection, admission sees no name.
+        // For a collection, admission sees no name.
         let outcome = match self.delete_one(&target, "", user, options, &mut warnings).await {
             Err(status) if status.code == 404 => Ok(()),
             other => other.map(drop),
@@ -374,25 +374,26 @@ impl Registry {
     }
 }
 
-/// What time an object has.
+/// The grace period of an object.
 enum Grace {
-    /// Its kind needs none, or it had its time.
+    /// Its kind has none, or it is over.
     None,
-    /// It is ending already, and nothing changes.
+    /// It is running already, and nothing changes.
     Pending,
     Seconds(i64),
 }
 
 type Deleted = Result<(), Status>;
 
-/// What became of one of several deletions.
+/// The outcome of one of several deletions.
 fn settle(outcome: Option<(Deleted, Warnings)>, warnings: &mut Warnings) -> Deleted {
     let Some((outcome, found)) = outcome else { return Ok(()) };
     warnings.absorb(found.into_notes());
     outcome
 }
 
-/// Whether an object that takes its time has some left, and is not to go sooner. Nobody is asked about its deletion again.
+/// Whether the grace period of an object is still running, and is not shortened. Admission is not asked again about its
+/// deletion.
 fn is_pending(target: &Target, options: &DeleteRequest, object: &Value) -> bool {
     let metadata = |name: &str| object.at(&["metadata", name]);
     let given = metadata("deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or_default();
@@ -403,11 +404,11 @@ fn is_pending(target: &Target, options: &DeleteRequest, object: &Value) -> bool 
         && target.resource.strategy.grace_period(object, asked).is_some()
 }
 
-/// The options as admission sees them: with the seconds that an object has which takes its time, and with the uid where the kind
-/// checks preconditions itself.
+/// The options as admission sees them: with the object's grace period, if its kind has one, and with its uid, if the
+/// kind checks preconditions itself.
 ///
 /// Source: `BeforeDelete` of `k8s.io/apiserver/pkg/registry/rest`, the strategy of pods, and `Delete` of namespaces and
-/// definitions, which write them there first.
+/// definitions, which add them first.
 fn seen_options<'o>(target: &Target, options: &'o DeleteRequest, object: &Value) -> Cow<'o, Value> {
     let asked = options.asked_seconds();
     let is_marked = object.at(&["metadata", "deletionTimestamp"]).is_some();
@@ -428,7 +429,7 @@ fn seen_options<'o>(target: &Target, options: &'o DeleteRequest, object: &Value)
     Cow::Owned(seen)
 }
 
-/// Some kinds leave their dependents behind, and say so to whom that may surprise.
+/// Some kinds orphan their dependents by default; this warns those who may not expect it.
 pub fn warn_of_orphans(target: &Target, options: &DeleteRequest, warnings: &mut Warnings) {
     let says_nothing = options.propagation_policy.is_none() && options.orphan_dependents.is_none();
     if let Some(warning) = target.resource.strategy.deletion_warning().filter(|_| says_nothing) {
@@ -436,7 +437,7 @@ pub fn warn_of_orphans(target: &Target, options: &DeleteRequest, warnings: &mut 
     }
 }
 
-/// What clients get for an object that is gone.
+/// The answer for an object that is gone.
 fn gone_status(target: &Target, object: &Value) -> Status {
     let version = &target.version;
     Status::success(Details {
@@ -474,9 +475,9 @@ fn precondition_failed(target: &Target, what: &str, wanted: &str, found: &str) -
     Status::conflict(target.resource.kind_group(version), &version.names.kind, &target.name, &why)
 }
 
-/// The finalizers that the garbage collector acts on follow from the policy; without one they stay as they are.
+/// Sets the finalizers that the garbage collector acts on from the policy; without a policy they stay as they are.
 ///
-/// `orphans_by_default` says what is done for an object that says nothing, either.
+/// `orphans_by_default` applies if the object itself decides nothing, either.
 fn set_policy_finalizers(object: &mut Value, options: &DeleteRequest, orphans_by_default: bool) {
     let present = finalizers(object);
     let has = |name: &str| present.iter().any(|finalizer| finalizer == name);

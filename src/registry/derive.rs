@@ -1,7 +1,7 @@
 //! From what is stored to what is served.
 //!
-//! Stored bytes are the object in the version it was stored in, without its resourceVersion. What a client gets is derived
-//! from them: defaults of the version they are stored in, conversion, pruning by the version asked for. Derived bytes are
+//! Stored bytes are the object in the version it was stored in, without its resourceVersion. What a client gets is
+//! derived from them: defaults of the storage version, conversion, pruning by the requested version. Derived bytes are
 //! kept with the row, by version and generation of the schemas.
 
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use crate::value::{Value, json};
 
 use super::{Registry, Resource};
 
-/// How many bytes an object may have in the form in which it is served. What is stored, with its defaults, is well below; the
-/// answer of a webhook may come to more once it is encoded.
+/// The size limit of an object in the form in which it is served. Stored objects with their defaults are well below it;
+/// the answer of a webhook may exceed it once encoded.
 const DERIVED_BYTES_MAX: usize = 8 << 20;
 
 /// Fields that most requests copy without reading them.
@@ -27,7 +27,7 @@ const PASSED_ON: &[&[&str]] = &[OWNED_FIELDS];
 /// Fields that a deletion copies: it reads the metadata alone, unless admission or the kind asks for more.
 const PASSED_ON_BY_DELETION: &[&[&str]] = &[OWNED_FIELDS, &["spec"], &["status"], &["data"]];
 
-/// Why an object can't be brought into a version, in Kubernetes' words.
+/// Why an object can't be converted to a version, in Kubernetes' words.
 #[derive(Clone, Debug, Error)]
 pub enum Undecodable {
     /// What is stored is damaged.
@@ -40,23 +40,23 @@ pub enum Undecodable {
     /// It can't be converted.
     #[error(transparent)]
     Form(#[from] FormError),
-    /// It is larger than an object may be that is served.
+    /// It exceeds the size limit for objects that are served.
     #[error("the object has {bytes} bytes in the version that is asked for, more than {DERIVED_BYTES_MAX}")]
     TooLarge { bytes: usize },
 }
 
 impl Undecodable {
-    /// What a write is answered with whose object can't be converted.
+    /// The answer to a write whose object can't be converted.
     pub fn refuse_write(self) -> Status {
         Status::plain(500, &self.to_string())
     }
 
-    /// What a change is answered with that can't read what is stored.
+    /// The answer to a change that can't read the stored object.
     pub fn refuse_change(self, stored: &Stored) -> Status {
         Status::plain(500, &format!("object not decodable revision={}: {}", stored.revision, self))
     }
 
-    /// What a read of one object is answered with.
+    /// The answer to a read of one object.
     pub fn refuse_read(self, collection: &Collection, stored: &Stored) -> Status {
         let why = self.describe(collection, stored);
         let mut status = Status::internal_error(&why);
@@ -64,7 +64,7 @@ impl Undecodable {
         status
     }
 
-    /// What the store says of the object.
+    /// The store's message about the object.
     fn describe(&self, collection: &Collection, stored: &Stored) -> String {
         format!(
             "StorageError: corrupt object, Code: 7, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: object not decodable \
@@ -76,7 +76,7 @@ impl Undecodable {
     }
 }
 
-/// What a list is answered with that holds unreadable objects: the first is told, all are causes.
+/// The answer to a list with unreadable objects: the message has the first one, the causes have all.
 pub(super) fn refuse_list(resource: &Resource, unreadable: &[(Arc<Stored>, Undecodable)]) -> Status {
     let version = resource.storage();
     let collection = &resource.collection;
@@ -105,7 +105,7 @@ pub(super) fn refuse_list(resource: &Resource, unreadable: &[(Arc<Stored>, Undec
     status
 }
 
-/// Why an object that can be read is not deleted as one that can't.
+/// Why an object that can be read is not deleted as an unreadable one.
 pub(super) fn readable(collection: &Collection, stored: &Stored) -> String {
     format!(
         "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: unsafe deletion is not \
@@ -133,7 +133,7 @@ impl Registry {
         }
     }
 
-    /// [`Registry::encoded`] as it is now: a webhook is asked, whatever it said before.
+    /// [`Registry::encoded`] as of now: a webhook is called, whatever it answered before.
     pub async fn encoded_anew(
         &self,
         resource: &Resource,
@@ -148,7 +148,7 @@ impl Registry {
         }
         let derived = self.derive_value(resource, version, raw).await?;
         let encoded = within_bound(Encoded::of(&derived))?;
-        // Those that are alike share their bytes.
+        // Equal bytes are shared.
         let encoded = if *encoded.bytes() == stored.bytes { stored.raw() } else { encoded };
         stored.keep_derived(resource.api_version_of(version), generation, encoded.clone());
         Ok(encoded)
@@ -164,8 +164,8 @@ impl Registry {
         self.derive_leaving(resource, version, stored, PASSED_ON).await
     }
 
-    /// [`Registry::derive`] for a deletion, which leaves most of the object unread where it is known to be served as it is
-    /// stored. Kinds that keep JSON as it was sent are read: what is unread has to be compact and sorted.
+    /// [`Registry::derive`] for a deletion, which leaves most of the object undecoded if it is known to be served as
+    /// stored. Kinds that keep JSON as it was sent are decoded: undecoded parts have to be compact and sorted.
     pub(super) async fn derive_for_deletion(
         &self,
         resource: &Resource,
@@ -193,10 +193,10 @@ impl Registry {
         Ok(object)
     }
 
-    /// The object of `stored` as a change begins with it.
+    /// The object of `stored` as the starting point of a change.
     ///
-    /// What a webhook has converted before is taken as it was then, after it has been converted back: so Kubernetes does
-    /// with what its watch cache holds, and so it fails.
+    /// An earlier conversion by a webhook is used again, after it has been converted back: Kubernetes does so with the
+    /// objects in its watch cache, and fails in the same way.
     pub(super) async fn derive_live(
         &self,
         resource: &Resource,
@@ -231,7 +231,7 @@ impl Registry {
         Ok(self.convert_to(resource, version, raw).await?)
     }
 
-    /// `object` in `version`; the unknown fields that conversion brought are gone.
+    /// `object` in `version`; without the unknown fields that the conversion added.
     pub async fn convert_to(
         &self,
         resource: &Resource,
@@ -253,7 +253,7 @@ impl Registry {
     }
 }
 
-/// Errors: it is larger than an object may be that is served.
+/// Errors: the size limit for objects that are served.
 fn within_bound(encoded: Encoded) -> Result<Encoded, Undecodable> {
     match encoded.bytes().len() {
         bytes if bytes > DERIVED_BYTES_MAX => Err(Undecodable::TooLarge { bytes }),
@@ -261,7 +261,7 @@ fn within_bound(encoded: Encoded) -> Result<Encoded, Undecodable> {
     }
 }
 
-/// What clients get of `stored` in `version`, where that has been found out already.
+/// What clients get for `stored` in `version`, if that is already known.
 fn known(resource: &Resource, version: &ServedVersion, stored: &Stored) -> Option<Encoded> {
     if is_known_as_raw(resource, version, stored) {
         return Some(stored.raw());
@@ -269,13 +269,13 @@ fn known(resource: &Resource, version: &ServedVersion, stored: &Stored) -> Optio
     stored.derived(resource.api_version_of(version), resource.schema_generation())
 }
 
-/// Whether it has been found out already that clients get `stored` in `version` as it is.
+/// Whether it is already known that clients get `stored` in `version` unchanged.
 fn is_known_as_raw(resource: &Resource, version: &ServedVersion, stored: &Stored) -> bool {
     let is_stored_in = version.group == resource.storage().group && *version.version == *stored.stored_version;
     is_stored_in && stored.is_served_raw(resource.schema_generation())
 }
 
-/// The stored form of an object, of which objects at these paths are not read.
+/// The stored form of an object; the values at these paths are not decoded.
 fn decode_stored(stored: &Stored, passed_on: &'static [&'static [&'static str]]) -> Result<Value, Undecodable> {
     if stored.is_damaged() {
         let (key, revision) = (Arc::clone(&stored.key), stored.revision);

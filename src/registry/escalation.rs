@@ -1,4 +1,4 @@
-//! What a write takes beside the right to make it: nobody gives themselves or others more than they have.
+//! Escalation checks: nobody may grant themselves or others more rights than they have.
 //!
 //! Source: the `policybased` storages of roles and bindings, and `withAuthorization` of apiserver, release 1.37.
 
@@ -8,13 +8,13 @@ use crate::auth::{Attributes, Authorizer as _, ResourceAttributes, UserInfo};
 use crate::meta::Status;
 use crate::value::Value;
 
-/// What an aggregation rule takes, as it can gather anything.
+/// The requirement for an aggregation rule, as it can collect any rules.
 const NOT_ADMIN: &str = "must have cluster-admin privileges to use the aggregationRule";
 
 impl Registry {
-    /// Whether a user who changes or applies an object may create it, as it was not there.
+    /// Whether a user who updates or applies a missing object may create it.
     ///
-    /// Errors: 403 with what the authoriser says, mostly nothing.
+    /// Errors: 403 with the authorizer's reason, which is mostly empty.
     pub(super) async fn check_create(&self, target: &Target, user: &UserInfo, name: &str) -> Result<(), Status> {
         let version = &target.version;
         let wanted = ResourceAttributes {
@@ -36,7 +36,7 @@ impl Registry {
 
     /// Whether a user who writes a role or binding has all that it grants, or the right to grant it.
     ///
-    /// Errors: 403 with what is missing; 404 for a binding to a role that is not there.
+    /// Errors: 403 with what is missing; 404 for a binding to a missing role.
     pub(super) async fn check_escalation(
         &self,
         target: &Target,
@@ -109,7 +109,7 @@ fn check_binding(policy: &StoredPolicy, target: &Target, user: &UserInfo, bindin
     let policy = policy.current();
     let role = Reference::of(binding);
     let rules = policy.rules_of(&role, &target.namespace);
-    // A role that is missing is called by the resource of the request.
+    // The error for a missing role names the resource of the request.
     let rules = rules.ok_or_else(|| Status::not_found(GROUP, &target.version.names.plural, &role.name))?;
     policy.confirm_no_escalation(user, &target.namespace, rules).map_err(|escalation| {
         let (plural, name) = (&target.version.names.plural, binding.str_at(&["metadata", "name"]));
@@ -117,7 +117,7 @@ fn check_binding(policy: &StoredPolicy, target: &Target, user: &UserInfo, bindin
     })
 }
 
-/// A right that is about roles and not about requests.
+/// A right on roles, not on a request.
 fn right<'a>(verb: &'a str, resource: &'a str, namespace: &'a str, name: &'a str) -> Attributes<'a> {
     let of_any_version = ResourceAttributes { verb, group: GROUP, version: "*", ..ResourceAttributes::default() };
     Attributes::Resource(ResourceAttributes { resource, namespace, name, ..of_any_version })

@@ -1,4 +1,4 @@
-//! `/eviction` of a pod: it is deleted, if the budgets for disruptions of its like allow it.
+//! `/eviction` of a pod: it is deleted, if its PodDisruptionBudgets allow that.
 //!
 //! Source: `EvictionREST` of `pkg/registry/core/pod/storage`, release 1.36.
 
@@ -21,15 +21,15 @@ use super::{CreateRequest, DeleteRequest, Registry, Subresource, Target, Warning
 
 const GROUP: &str = "policy";
 const BUDGETS: &str = "poddisruptionbudgets";
-/// How often something is tried that somebody else interferes with.
+/// How often a step is tried if other writes interfere.
 const TRIES: usize = 20;
 /// The field manager of a budget's status.
 const MANAGER: &str = "kube-apiserver";
 
 impl Registry {
-    /// Deletes the pod of `target`, unless a budget is against it.
+    /// Deletes the pod of `target`, unless a budget forbids it.
     ///
-    /// Errors: 400 for another name, 404 for no such pod, 409 where a precondition does not hold, 429 by a budget.
+    /// Errors: 400 for another name, 404 for a missing pod, 409 if a precondition does not hold, 429 by a budget.
     pub async fn create_eviction(
         &self,
         target: &Target,
@@ -52,7 +52,7 @@ impl Registry {
         self.delete_within_budgets(&target, &pod, &options).await
     }
 
-    /// Deletes a pod that budgets have no say in; otherwise the pod, which is left alone.
+    /// Deletes a pod that budgets do not apply to; otherwise returns the pod unchanged.
     async fn delete_beyond_budgets(&self, target: &Target, options: &DeleteRequest) -> Result<Option<Value>, Status> {
         let mut tries_left = if options.resource_version.is_none() { TRIES } else { 1 };
         loop {
@@ -73,7 +73,7 @@ impl Registry {
         }
     }
 
-    /// Asks the budgets, and deletes the pod.
+    /// Checks the budgets, and deletes the pod.
     async fn delete_within_budgets(&self, target: &Target, pod: &Value, options: &DeleteRequest) -> Result<(), Status> {
         let mut tries_left = TRIES;
         let (budget, verdict) = loop {
@@ -166,7 +166,7 @@ impl Registry {
                 *version = written.object.str_at(&["metadata", "resourceVersion"]).to_owned();
             }
         }
-        // Only the deletion itself looks at them: a pod that they leave behind is marked.
+        // Only the deletion itself checks them: if they are invalid, the pod is already marked.
         check_options(&options)?;
         self.delete_unasked(target, &options).await
     }
@@ -176,7 +176,7 @@ fn read(stored: &Stored) -> Result<Value, Status> {
     json::decode(&stored.bytes).map_err(|error| Status::internal_error(&format!("{}: {error}", stored.key)))
 }
 
-/// The body, with the one old version of an eviction, which has the same fields, called by the new name.
+/// The body; the one old version of an eviction, which has the same fields, is renamed to the new one.
 fn with_newest_version(body: &Body) -> Body {
     let old = "policy/v1beta1";
     match json::decode(&body.bytes) {
@@ -188,7 +188,7 @@ fn with_newest_version(body: &Body) -> Body {
     }
 }
 
-/// The options of the deletion that stand in an eviction.
+/// The delete options in an eviction.
 fn options_of(options: &Value) -> DeleteRequest {
     let text = |path: &[&str]| Some(options.str_at(path).to_owned()).filter(|text| !text.is_empty());
     DeleteRequest {
@@ -203,7 +203,7 @@ fn options_of(options: &Value) -> DeleteRequest {
     }
 }
 
-/// Whether the options of a deletion are valid, and go together.
+/// Whether delete options are valid, and can be combined.
 fn check_options(options: &DeleteRequest) -> Result<(), Status> {
     let mut errors = policy_errors(options.propagation_policy.as_deref(), options.orphan_dependents);
     let dry_run = options.options.items_at(&["dryRun"]);

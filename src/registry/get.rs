@@ -16,7 +16,7 @@ pub(super) const FRESH_WAIT: Duration = Duration::from_secs(3);
 const EVENTS: [&str; 2] = ["/events", "events.k8s.io/events"];
 
 impl Registry {
-    /// The object of `target` as it is to be sent.
+    /// The object of `target`, ready to be sent.
     ///
     /// Errors: 404; 504 for a `resource_version` beyond the newest.
     pub async fn get(
@@ -27,7 +27,7 @@ impl Registry {
         self.wait_for(&target.resource.collection, resource_version).await?;
         let stored = self.stored(target).await?.ok_or_else(|| target.not_found())?;
         let (resource, version) = (&target.resource, &target.version);
-        // A read at the newest does not make do with what a webhook said before.
+        // A read of the newest state does not reuse earlier answers of a webhook.
         let encoded = if resource_version.is_none() && resource.is_converted_by_webhook(version, &stored) {
             self.encoded_anew(resource, version, &stored).await
         } else {
@@ -37,7 +37,7 @@ impl Registry {
         Ok((stored, encoded))
     }
 
-    /// The object of `target` as a value; of its scale, where that is asked for.
+    /// The object of `target` as a value; of its scale, if that is requested.
     pub async fn get_value(&self, target: &Target, resource_version: Option<Revision>) -> Result<Value, Status> {
         self.wait_for(&target.resource.collection, resource_version).await?;
         let stored = self.stored(target).await?.ok_or_else(|| target.not_found())?;
@@ -66,8 +66,8 @@ impl Registry {
         stored.map_err(|error| store_failed(collection, "get", error))
     }
 
-    /// Waits until this process has seen all that any process had written to the main database before. At once where it is
-    /// alone.
+    /// Waits until this process has seen all that any process had written to the main database before. Returns at once
+    /// if it is the only process.
     ///
     /// The error is that of `operation` on a resource.
     pub async fn catch_up(&self, group: &str, plural: &str, operation: &str) -> Result<(), Status> {
@@ -75,7 +75,7 @@ impl Registry {
         caught_up.map_err(|error| store_failed(&Collection::new(group, plural), operation, error))
     }
 
-    /// [`Registry::catch_up`] with the objects of a resource, where they are in another database.
+    /// [`Registry::catch_up`] with the objects of a resource, if they are in another database.
     pub async fn catch_up_apart(&self, resource: &Resource, operation: &str) -> Result<(), Status> {
         let caught_up = self.storage.catch_up_apart(&resource.collection).await;
         caught_up.map_err(|error| store_failed(&resource.collection, operation, error))
@@ -89,7 +89,7 @@ impl Registry {
         } else {
             let mut status = Status::too_large_resource_version(revision, self.storage.revision(collection));
             if EVENTS.contains(&collection.as_str()) {
-                // They are read where they are stored, and not from a cache that may come to it.
+                // Events are read from the store, and not from a cache that may catch up.
                 status.details.get_or_insert_default().retry_after_seconds = 0;
             }
             Err(status)

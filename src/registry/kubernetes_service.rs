@@ -1,7 +1,7 @@
-//! What a cluster has of itself from the start: the range of its cluster IPs, and the service `kubernetes` in `default`, whose
-//! endpoints are its API servers.
+//! What a cluster has about itself from the start: the range of its cluster IPs, and the service `kubernetes` in
+//! `default`, whose endpoints are its API servers.
 //!
-//! They are made where they are missing, and the endpoints brought up to date. A second start writes nothing.
+//! They are created if missing, and the endpoints are updated. A second start writes nothing.
 //!
 //! Source: `pkg/controlplane/controller/{defaultservicecidr,kubernetesservice}` and `pkg/controlplane/reconcilers`, release
 //! 1.37.
@@ -32,7 +32,7 @@ const SERVICE_PORT: i64 = 443;
 /// The manager of the state of the first range.
 const RANGE_MANAGER: &str = "kubernetes-service-cidr-controller";
 
-/// Where this server is reached from other machines.
+/// The address at which other machines reach this server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Advertised {
     /// Without one the service has no endpoints.
@@ -41,10 +41,10 @@ pub struct Advertised {
 }
 
 impl Registry {
-    /// Makes what is missing of the range and the service of the cluster, and adds this server to the endpoints.
+    /// Creates the range and the service of the cluster if they are missing, and adds this server to the endpoints.
     pub async fn make_kubernetes_service(self: &Arc<Self>, advertised: Advertised) -> Result<(), Status> {
         let registry = Arc::clone(self);
-        // In a task of their own, as the first namespaces are: together they are on disk at the cost of two.
+        // In a task of their own, like the first namespaces: together they need only two disk writes.
         let made = tokio::spawn(async move {
             try_join4(
                 registry.make_default_range(),
@@ -57,7 +57,7 @@ impl Registry {
         made.await.map_err(|error| Status::internal_error(&error.to_string()))?.map(drop)
     }
 
-    /// Takes this server out of the endpoints, as it ends: others may go on.
+    /// Removes this server from the endpoints when it stops, as other servers may continue.
     pub async fn leave_kubernetes_service(&self, advertised: Advertised) -> Result<(), Status> {
         if !self.storage.is_shared() {
             return Ok(());
@@ -72,7 +72,7 @@ impl Registry {
         self.reconcile_slice(gone, &left).await
     }
 
-    /// Older minors have no ranges but those of the flags.
+    /// Older minors have only the ranges from the flags.
     async fn make_default_range(&self) -> Result<(), Status> {
         if self.resolve(GROUP, "servicecidrs").await?.is_none() {
             return Ok(());
@@ -95,7 +95,7 @@ impl Registry {
         self.declare_ready(&Target { subresource: Subresource::Status, ..target }).await
     }
 
-    /// Says that addresses are allocated of the first range.
+    /// Sets the condition that addresses can be allocated from the first range.
     async fn declare_ready(&self, target: &Target) -> Result<(), Status> {
         let ready = object! {
             "type" => "Ready",
@@ -206,7 +206,7 @@ impl Registry {
         self.reconcile_fields(&target, found, object! { "kubernetes.io/service-name" => NAME }, fields).await
     }
 
-    /// Makes an object with these labels and fields, or brings them up to date.
+    /// Creates an object with these labels and fields, or updates them.
     async fn reconcile_fields(
         &self,
         target: &Target,
@@ -249,7 +249,7 @@ impl Registry {
         Ok(target)
     }
 
-    /// The stored object of a target, as it lies there.
+    /// The stored object of a target, in its stored form.
     pub(super) async fn found(&self, target: &Target) -> Result<Option<Value>, Status> {
         let collection = &target.resource.collection;
         let stored = self.storage.get(collection, &target.key()).await;

@@ -1,25 +1,26 @@
-//! How long objects and tokens stay that end by themselves.
+//! The lifetimes of objects and tokens that expire.
 
 use std::time::Duration;
 
 use crate::kinds::strategy::Strategy;
 
-/// The lifetime that the kubelet asks for a token that it mounts unasked, in seconds: its pod may not know yet that tokens end.
+/// The lifetime, in seconds, that the kubelet requests for a token that it mounts by default: the pod may not know yet
+/// that tokens expire.
 /// Source: `pkg/serviceaccount/claims.go`, release 1.36, as is the next.
 const WARN_ONLY_S: i64 = 60 * 60 + 7;
 /// How long such a token lives.
 const EXTENDED_S: i64 = 24 * 365 * 60 * 60;
 
-/// What kube-apiserver is told by `--event-ttl`, `--service-account-max-token-expiration` and
+/// The settings of kube-apiserver's flags `--event-ttl`, `--service-account-max-token-expiration` and
 /// `--service-account-extend-token-expiration`.
 #[derive(Clone, Copy, Debug)]
 pub struct Lifetimes {
-    /// How long an event stays after its last write, in whole seconds; 0 for as long as nobody deletes it, and `None` for as
-    /// long as its kind says.
+    /// How long an event stays after its last write, in whole seconds; 0 for until it is deleted, and `None` for the
+    /// lifetime of its kind.
     pub event: Option<Duration>,
-    /// The longest that a service account's token lives; `None` for as long as is asked for.
+    /// The longest that a service account's token lives; `None` for no limit.
     pub token_max: Option<Duration>,
-    /// Whether tokens that are mounted unasked live longer than they say.
+    /// Whether tokens that are mounted by default live longer than they say.
     pub extends_tokens: bool,
 }
 
@@ -30,21 +31,21 @@ impl Default for Lifetimes {
 }
 
 impl Lifetimes {
-    /// How long an object of a kind stays after its last write; `None` for as long as nobody deletes it.
+    /// How long an object of a kind stays after its last write; `None` for until it is deleted.
     pub fn of(&self, kind: &dyn Strategy) -> Option<Duration> {
-        // Of all kinds, events alone have one.
+        // Events are the only kind that has one.
         let own = kind.lifetime()?;
         let seconds = self.event.map_or(own.as_secs(), |given| given.as_secs());
         (seconds > 0).then(|| Duration::from_secs(seconds))
     }
 
-    /// The longest that a token lives for which `asked_s` seconds are asked, where that is less.
+    /// The maximum lifetime of a token, if that is less than the requested `asked_s` seconds.
     pub fn shortened_s(&self, asked_s: i64) -> Option<i64> {
         let max_s = i64::try_from(self.token_max?.as_secs()).ok()?;
         (asked_s > max_s).then_some(max_s)
     }
 
-    /// How long a token really lives that is bound to a pod and is for this server, where that is longer than `asked_s`.
+    /// The real lifetime of a token that is bound to a pod and is for this server, if that is longer than `asked_s`.
     pub fn extended_s(&self, asked_s: i64) -> Option<i64> {
         (self.extends_tokens && asked_s == WARN_ONLY_S).then_some(EXTENDED_S)
     }
@@ -65,7 +66,7 @@ mod tests {
         assert_eq!(of(None, "", "events"), Some(3600));
         assert_eq!(of(Some(90_500), "", "events"), Some(90));
         assert_eq!(of(Some(90_500), "events.k8s.io", "events"), Some(90));
-        // Less than a second is none, as with kube-apiserver.
+        // Less than a second counts as zero, as in kube-apiserver.
         assert_eq!([of(Some(0), "", "events"), of(Some(500), "", "events")], [None; 2]);
         assert_eq!([of(None, "", "pods"), of(Some(90_000), "", "pods")], [None; 2]);
     }

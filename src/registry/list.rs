@@ -13,7 +13,7 @@ use crate::work;
 use super::derive::{Undecodable, decode_derived, refuse_list};
 use super::{Registry, Target, store_failed};
 
-/// Which revision a list shows.
+/// The revision that a list shows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum ListAt {
     /// The newest.
@@ -23,11 +23,11 @@ pub enum ListAt {
     AtLeast(Revision),
     /// This one.
     Exact(Revision),
-    /// As the token of the page before says.
+    /// The one in the token of the previous page.
     Continue(ContinueToken),
 }
 
-/// What a LIST asks for.
+/// The parameters of a LIST.
 #[derive(Clone, Debug, Default)]
 pub struct ListRequest {
     pub at: ListAt,
@@ -50,7 +50,7 @@ pub struct ListPage {
 impl Registry {
     /// The objects of `target`'s collection (and namespace) that the selectors select, in the order of their keys.
     ///
-    /// Errors: 410 for a revision that is gone, 504 for one that is not there yet.
+    /// Errors: 410 for a revision that has been compacted, 504 for one that does not exist yet.
     pub async fn list(&self, target: &Target, request: &ListRequest) -> Result<ListPage, Status> {
         let collection = &target.resource.collection;
         let (snapshot, start) = match &request.at {
@@ -115,7 +115,7 @@ impl Registry {
             }
         }
         let revision = snapshot.revision();
-        // There is a next page where anything follows, whether it is selected or not.
+        // There is a next page if any object follows, whether it is selected or not.
         let onward = format!("{last_key}\0");
         let mut rest = snapshot.range(&prefix, Some(&onward));
         if items.len() < limit || rest.next().is_none() {
@@ -136,8 +136,8 @@ impl Registry {
         Ok(ListPage { items, revision, continue_token, remaining })
     }
 
-    /// How many objects of a list there are from the key `start` on, where that takes no counting: every page would walk over
-    /// all that follow it.
+    /// How many objects of a list there are from the key `start` on, if that is known without counting: otherwise every
+    /// page would walk over all the following objects.
     fn count_from(&self, snapshot: &Snapshot, prefix: &str, start: Option<&str>) -> Option<usize> {
         match start {
             None => prefix.is_empty().then(|| snapshot.len()),
@@ -145,7 +145,7 @@ impl Registry {
         }
     }
 
-    /// What a list is answered with that found an object unreadable: all of them are told, on whatever page they stand.
+    /// The answer to a list that found an unreadable object: it names all of them, on whatever page they are.
     async fn unreadable(&self, target: &Target, snapshot: &Snapshot, prefix: &str) -> Status {
         let mut unreadable = Vec::new();
         for stored in snapshot.range(prefix, None) {
@@ -157,7 +157,7 @@ impl Registry {
         refuse_list(&target.resource, &unreadable)
     }
 
-    /// Whether the selectors select `stored` in the version asked for.
+    /// Whether the selectors select `stored` in the requested version.
     pub(super) async fn selects(
         &self,
         target: &Target,
@@ -186,7 +186,7 @@ impl Registry {
         Ok(request.fields.matches(|field| by_key(field).unwrap_or_else(|| select(field))))
     }
 
-    /// Whether the labels match: those that a webhook gives the object, where one converts it.
+    /// Whether the labels match: those after the conversion, if a webhook converts the object.
     async fn selects_labels(
         &self,
         target: &Target,
@@ -211,7 +211,7 @@ fn select_field(object: &Value, field: &str) -> String {
     found.unwrap_or_default()
 }
 
-/// What the keys of `target`'s collection begin with.
+/// The prefix of the keys of `target`'s collection.
 pub(super) fn key_prefix(target: &Target) -> String {
     if target.version.is_namespaced() && !target.namespace.is_empty() {
         format!("{}/", target.namespace)
@@ -225,7 +225,7 @@ pub(super) fn split_key<'k>(target: &Target, key: &'k str) -> (&'k str, &'k str)
     if target.version.is_namespaced() { key.split_once('/').unwrap_or(("", key)) } else { ("", key) }
 }
 
-/// A token whose revision is gone: the client may go on, but no longer at that revision.
+/// The answer to a token whose revision is gone: the client may continue, but no longer at that revision.
 fn continue_failed(collection: &Collection, error: SnapshotError, token: &ContinueToken, prefix: &str) -> Status {
     match error {
         SnapshotError::Expired { .. } => {

@@ -1,4 +1,4 @@
-//! The registry: what is served, and the steps of each verb, one straight function a verb.
+//! The registry: what is served, and the steps of each verb, with one straightforward function per verb.
 //!
 //! In: a request that the HTTP edge has parsed. Out: an object, a list or a stream of events, or the [`Status`] to answer
 //! instead. Decisions are made in the verbs' functions; what they call is pure, or a store, or admission.
@@ -95,7 +95,7 @@ pub use update::UpdateRequest;
 pub use warnings::{WARNING_CHARACTERS_MAX, WARNINGS_CHARACTERS_MAX, Warnings};
 pub use watch::{EventType, SharedChange, Start, Watch, WatchEvent, WatchRequest};
 
-/// Everything that serves requests.
+/// The state that requests are served from.
 pub struct Registry {
     pub storage: Storage,
     pub definitions: Definitions,
@@ -103,18 +103,18 @@ pub struct Registry {
     pub convert: Arc<dyn Convert>,
     /// The authoriser.
     pub authorizer: Arc<dyn Authorizer>,
-    /// The check of what users may grant; `None` where everybody may do everything, or nobody reads roles.
+    /// The check of what users may grant; `None` if everybody may do everything, or if roles are not used.
     pub policy: Option<Arc<StoredPolicy>>,
-    /// What everything goes by that a client sees.
+    /// The clock for everything that clients can see.
     pub clock: Clock,
-    /// What bounds the work that requests make.
+    /// Limits the memory that requests use.
     pub memory: Arc<Memory>,
-    /// Whether a write into a namespace is guarded by that namespace.
+    /// Whether a write into a namespace depends on that namespace in the same transaction.
     pub guards_namespaces: bool,
-    /// What services are allocated of.
+    /// The ranges that services are allocated from.
     pub network: ServiceNetwork,
     pub lifetimes: Lifetimes,
-    /// Set once the objects are there that are made after the start.
+    /// Set once the deferred initial objects exist.
     pub deferred: OnceCell<()>,
 }
 
@@ -132,10 +132,10 @@ pub struct Target {
 
 /// The answer to a write.
 pub struct Written {
-    /// True where the write made the object.
+    /// Whether the write created the object.
     pub created: bool,
     pub object: Value,
-    /// The object as it is sent in JSON, with its revision; where that is known without encoding it again.
+    /// The object as it is sent in JSON, with its revision, if that is known without encoding it again.
     pub encoded: Option<(Encoded, Revision)>,
 }
 
@@ -165,14 +165,14 @@ impl Registry {
     }
 }
 
-/// What a store that fails during an operation (`get`, `list`, `create`, `update` or `delete`) looks like from outside.
+/// The answer if the store fails during an operation (`get`, `list`, `create`, `update` or `delete`).
 ///
-/// Clients try again by themselves what is answered with a Retry-After. Source: `k8s.io/apiserver/pkg/storage/errors`,
-/// release 1.37.
+/// Clients automatically retry requests that are answered with a Retry-After. Source:
+/// `k8s.io/apiserver/pkg/storage/errors`, release 1.37.
 fn store_failed(collection: &Collection, operation: &str, error: StoreError) -> Status {
     let (group, plural) = collection.names();
     match error {
-        // What etcd says reaches clients as it is.
+        // etcd's message reaches clients unchanged.
         StoreError::NoSpace => Status::plain(500, &error.to_string()),
         StoreError::NoMemory => Status::too_many_requests(&error.to_string(), RETRY_AFTER_SECONDS),
         error if error.may_pass() => Status::server_timeout(group, plural, operation),

@@ -1,4 +1,4 @@
-//! What policies made of an object on its way to the store, read as Go reads it.
+//! Decodes an object that mutating policies have changed, as Go decodes it.
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/mutating`, release 1.37; texts recorded from kube-apiserver.
 

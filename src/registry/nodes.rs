@@ -1,7 +1,7 @@
-//! The pods and volumes that are stored, as the authoriser of nodes has them in memory.
+//! The stored pods and volumes, as the node authorizer keeps them in memory.
 //!
-//! Each request notes what is stored when it comes, which is some pointers. What has changed is read when a node asks: where
-//! none does, nothing is.
+//! Each request takes snapshots of the store, which are only a few pointers. Changes are read when a node sends a
+//! request; without nodes nothing is read.
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -17,7 +17,7 @@ use crate::meta::minor::Minor;
 use crate::store::{At, Collection, Snapshot, SnapshotError, Storage, Stored};
 use crate::value::json;
 
-/// What leads to nodes.
+/// The resources that link to nodes.
 const SOURCES: [(&str, &str); 5] = [
     ("", "pods"),
     ("", "persistentvolumes"),
@@ -25,22 +25,22 @@ const SOURCES: [(&str, &str); 5] = [
     ("resource.k8s.io", "resourceslices"),
     ("certificates.k8s.io", "podcertificaterequests"),
 ];
-/// What is said of the rules of a node.
+/// The error about the rules of a node.
 const RULES_UNKNOWN: &str = "node authorizer does not support user rule resolution";
 
-/// Decides about nodes by what is in a database; what that does not allow, others may.
+/// Authorizes nodes by what is in a database; what it does not allow, other authorizers may.
 pub struct StoredNodes {
     storage: Storage,
     collections: [Collection; SOURCES.len()],
     rules: NodeRules,
-    /// What is stored, as of the last request.
+    /// The state of the store as of the last request.
     newest: RwLock<Arc<[Snapshot]>>,
-    /// Held by the one that looks.
+    /// Held while changes are read.
     refreshing: tokio::sync::Mutex<()>,
     seen: Mutex<SourceSnapshots>,
 }
 
-/// What was read, one snapshot for each source; none before the first time.
+/// The snapshots that were read, one for each source; empty before the first time.
 #[derive(Default)]
 struct SourceSnapshots {
     snapshots: Arc<[Snapshot]>,
@@ -91,7 +91,7 @@ impl SourceSnapshots {
     fn take_in(&mut self, snapshots: Arc<[Snapshot]>) {
         for (at, (now, (_, plural))) in snapshots.iter().zip(SOURCES).enumerate() {
             let takes = |key: &str, stored: Option<&Stored>| {
-                // What can't be read leads nowhere.
+                // An object that can't be decoded links to nothing.
                 let object = stored.and_then(|stored| json::decode(&stored.bytes).ok());
                 self.graph.set(plural, key, object.as_ref());
             };
@@ -126,7 +126,7 @@ impl Authorizer for StoredNodes {
             return Ok(());
         }
         let _refreshing = self.refreshing.lock().await;
-        // Read while nobody else notes any: they are not older than what was noted.
+        // Read while the lock is held: they are not older than what was noted.
         let snapshots = self.snapshots().await?;
         *self.newest.write().unwrap_or_else(PoisonError::into_inner) = snapshots;
         Ok(())

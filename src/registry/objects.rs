@@ -1,4 +1,4 @@
-//! The objects in the store, as plugins of admission look them up.
+//! The objects in the store, for lookups by admission plugins.
 
 use std::sync::Arc;
 
@@ -17,9 +17,9 @@ use super::derive::{remove_resource_version, set_resource_version};
 use super::store_failed;
 use super::write::write_failed;
 
-/// How much listed objects take, in lengths of their text.
+/// How much memory listed objects take, as a multiple of the length of their text.
 const LISTED_COPIES: usize = 12;
-/// So many bytes of them are listed without asking for memory.
+/// Up to this many bytes are listed without a memory reservation.
 const UNCOUNTED_BYTES_MAX: usize = 64 << 10;
 
 pub struct StoredObjects {
@@ -57,7 +57,7 @@ impl Objects for StoredObjects {
         self.stored(place, name).await?.map(|stored| decode(&stored.bytes)).transpose()
     }
 
-    /// Nothing else of the object is decoded.
+    /// Decodes nothing else of the object.
     async fn labels(&self, place: ScopedResource<'_>, name: &str) -> Result<Value, Status> {
         let Some(stored) = self.stored(place, name).await? else { return Ok(Value::Null) };
         if stored.is_damaged() {
@@ -113,7 +113,7 @@ impl Objects for StoredObjects {
     }
 }
 
-/// The key of an object, or what the keys of a namespace begin with.
+/// The key of an object, or the prefix of the keys of a namespace.
 fn key_of(place: ScopedResource<'_>, name: &str) -> String {
     if place.namespace.is_empty() { name.to_owned() } else { format!("{}/{name}", place.namespace) }
 }

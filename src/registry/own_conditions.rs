@@ -19,12 +19,12 @@ const REGISTRATION: &str = "apiregistration.k8s.io";
 const SERVICES: &str = "apiservices";
 const SCHEMA_MANAGER: &str = "api-priority-and-fairness-config-consumer-v1";
 const SERVICE_MANAGER: &str = "kube-apiserver";
-/// Priority levels that are there even while nobody has stored them.
+/// Priority levels that exist even if they are not stored.
 const MANDATORY_LEVELS: [&str; 2] = ["exempt", "catch-all"];
 
 impl Registry {
-    /// Sets the conditions that follow from a write to the object `name` of the resource of `target`. What can't be set now is
-    /// set after the next write.
+    /// Sets the conditions that follow from a write to the object `name` of the resource of `target`. If that fails,
+    /// they are set after the next write.
     pub(super) async fn follow_up(&self, target: &Target, name: &str) {
         let version = &target.version;
         let set = match (version.group.as_str(), version.names.plural.as_str()) {
@@ -32,7 +32,7 @@ impl Registry {
             (flow_control::GROUP, "prioritylevelconfigurations") => self.set_all_dangling(name).await,
             (REGISTRATION, SERVICES) => self.set_available(name).await,
             ("", "services") => self.set_available_through(&target.namespace, |by| by == name).await,
-            // Which service it is of can't be told of a slice that is gone.
+            // The service of a deleted slice is not known.
             ("discovery.k8s.io", "endpointslices") => self.set_available_through(&target.namespace, |_| true).await,
             _ => return,
         };
@@ -41,7 +41,7 @@ impl Registry {
         }
     }
 
-    /// The schemas that refer to a priority level.
+    /// Sets `Dangling` of the schemas that refer to a priority level.
     async fn set_all_dangling(&self, level: &str) -> Result<(), Status> {
         let snapshot = self.storage.snapshot(&Collection::new(flow_control::GROUP, SCHEMAS), At::Newest).await;
         let snapshot = snapshot.map_err(|_| Status::internal_error("the FlowSchemas can't be read"))?;
@@ -74,7 +74,7 @@ impl Registry {
         self.patch_status(target, vec![condition], PatchType::Apply, SCHEMA_MANAGER).await
     }
 
-    /// Sets `Dangling` of the schemas that nobody has written since the server made them.
+    /// Sets `Dangling` of the schemas that have not been written since the server created them.
     pub(super) async fn set_initial_conditions(&self) -> Result<(), Status> {
         let objects = kinds::deferred_objects();
         let schemas = objects.iter().filter(|(group, plural, _)| (*group, *plural) == (flow_control::GROUP, SCHEMAS));
@@ -86,7 +86,8 @@ impl Registry {
         Ok(())
     }
 
-    /// The APIServices that a service of the namespace serves which `is_meant` by its name.
+    /// Sets `Available` of the APIServices that are served by a service of the namespace, if `is_meant` is true of its
+    /// name.
     async fn set_available_through(&self, namespace: &str, is_meant: impl Fn(&str) -> bool) -> Result<(), Status> {
         let snapshot = self.storage.snapshot(&Collection::new(REGISTRATION, SERVICES), At::Newest).await;
         let snapshot = snapshot.map_err(|_| Status::internal_error("the APIServices can't be read"))?;
@@ -170,7 +171,7 @@ impl Registry {
         self.read_object(group, plural, key).await.map(|found| found.is_some())
     }
 
-    /// A stored object, as it lies there.
+    /// A stored object, in its stored form.
     async fn read_object(&self, group: &str, plural: &str, key: &str) -> Result<Option<Value>, Status> {
         let collection = Collection::new(group, plural);
         let stored = self.storage.get(&collection, key).await;
@@ -201,7 +202,7 @@ impl Registry {
             dry_run: false,
             options: Value::Null,
         };
-        // The write of a status is followed by nothing: this does not call itself.
+        // Writes of a status have no follow-up: there is no recursion.
         self.patch(&target, &own_user(), &request, &mut Warnings::default()).await.map(drop)
     }
 }
@@ -216,14 +217,14 @@ fn condition(kind: &str, status: &str, reason: &str, message: &str, now: &str) -
     }
 }
 
-/// Whether the object has the condition, since whenever.
+/// Whether the object has the condition, regardless of its time.
 fn is_set(object: &Value, condition: &Value) -> bool {
     let text =
         |condition: &Value| ["type", "status", "reason", "message"].map(|name| condition.str_at(&[name]).to_owned());
     object.items_at(&["status", "conditions"]).iter().any(|known| text(known) == text(condition))
 }
 
-/// Whether there is a ready address behind a port of this name.
+/// Whether there is a ready address with a port of this name.
 fn has_endpoint(slice: &Value, port_name: &str) -> bool {
     let is_ready = |endpoint: &&Value| {
         let ready = endpoint.at(&["conditions", "ready"]).and_then(Value::as_bool).unwrap_or(true);

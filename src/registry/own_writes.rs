@@ -1,4 +1,4 @@
-//! Writes of the server itself: objects that it makes, and those that it applies for whoever started it.
+//! The server's own writes: objects that it creates, and those that it applies for the user who started it.
 
 use std::sync::Arc;
 
@@ -39,11 +39,10 @@ impl Registry {
         Ok(Target { resource, version, subresource: Subresource::Main, namespace, name })
     }
 
-    /// Applies `object` as `kubectl apply --server-side --force-conflicts` does, in the namespace that it names or else in
-    /// `default`; unknown fields are errors. Returns what the server warns of.
+    /// Applies `object` as `kubectl apply --server-side --force-conflicts` does, in the namespace that it names or else
+    /// in `default`; unknown fields are errors. Returns the warnings.
     ///
-    /// # Errors
-    /// 404 for a kind that is not served, and what any apply is refused with.
+    /// # Errors 404 for a kind that is not served, and the errors of any apply.
     pub async fn apply_own(&self, object: &Value) -> Result<Warnings, Status> {
         let (api_version, kind) = (object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
         let (group, version) = split_api_version(api_version).map_err(|_| Status::not_found_generic())?;

@@ -1,4 +1,4 @@
-//! States that are past, and objects that are written as they are: what faults ask for.
+//! Past states, and objects that are rewritten unchanged: the means of injected faults.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ impl Registry {
         let mut log = loop {
             match self.storage.watch(collection, oldest).await {
                 Ok(log) => break log,
-                // Some of it went meanwhile.
+                // Some of the log was compacted meanwhile.
                 Err(WatchError::Expired { compacted }) if compacted > oldest => oldest = compacted,
                 Err(WatchError::Expired { compacted }) => return Ok(compacted),
                 Err(WatchError::Store(error)) => return Err(store_failed(collection, "list", error)),
@@ -39,7 +39,8 @@ impl Registry {
         })
     }
 
-    /// Writes an object as it is, under a new revision, as if somebody had changed it meanwhile; nothing where there is none.
+    /// Writes an object as it is, under a new revision, as if somebody had changed it meanwhile; does nothing if it
+    /// doesn't exist.
     ///
     /// Errors: it can't be written.
     pub async fn touch(&self, group: &str, plural: &str, namespace: &str, name: &str) -> Result<(), Status> {
@@ -61,7 +62,7 @@ impl Registry {
         let guards = vec![Guard::At { revision: stored.revision }];
         let key = Arc::clone(&stored.key);
         match self.storage.write(Write { collection: collection.clone(), key, op: Op::Put(put), guards }).await {
-            // Somebody did change it.
+            // Another write did change it.
             Ok(_) | Err(WriteError::GuardFailed) => Ok(()),
             Err(error) => Err(write_failed(collection, "update", error)),
         }

@@ -1,4 +1,4 @@
-//! PATCH: a patch as it was sent becomes a write; what it makes of an object stands in `patched`.
+//! PATCH: turns a patch as it was sent into a write; `patched` computes the patched object.
 
 use crate::auth::UserInfo;
 use crate::meta::Status;
@@ -10,7 +10,7 @@ use super::write::{Desired, Presence, RequestedWrite};
 use super::{Registry, Subresource, Target, Warnings, Written};
 
 impl Registry {
-    /// Patches the object of `target`; server-side apply makes it where there is none.
+    /// Patches the object of `target`; server-side apply creates it if it is missing.
     ///
     /// Errors: 400 for a patch that can't be decoded, 404, 409 for conflicts of apply and of resourceVersion, 422 for a patch
     /// that does not apply and for an invalid result.
@@ -22,7 +22,8 @@ impl Registry {
         warnings: &mut Warnings,
     ) -> Result<Written, Status> {
         let patched = self.try_patch(target, user, request, warnings).await;
-        // That a patch is none is told before anything else. One that is applied is one: only a failure is looked into.
+        // A malformed patch is reported before anything else. If the patch was applied, it is well-formed, so this is
+        // checked only after a failure.
         if patched.is_err() && target.version.minor >= CHECKS_DOCUMENTS {
             check_document(request)?;
         }
@@ -52,7 +53,8 @@ impl Registry {
     }
 }
 
-/// A patch must be a JSON (or YAML) document before anything else is looked at. What begins like a JSON object is read later.
+/// A patch must be a JSON (or YAML) document before anything else is looked at. A text that begins like a JSON object
+/// is parsed later.
 fn check_document(request: &PatchRequest) -> Result<(), Status> {
     let begins_as_object = || String::from_utf8_lossy(&request.bytes).trim_start().starts_with('{');
     match request.patch_type {

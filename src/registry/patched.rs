@@ -1,4 +1,4 @@
-//! What a patch makes of an object: JSON Patch, JSON Merge Patch, strategic merge patch and server-side apply. No I/O.
+//! Computes the result of a patch: JSON Patch, JSON Merge Patch, strategic merge patch and server-side apply. No I/O.
 //!
 //! In: the live object and the patch. Out: the object, or the Status that refuses it, and warnings.
 
@@ -27,7 +27,7 @@ use crate::write::metadata::{check_name, ensure_namespace};
 use super::decode::{FieldValidation, add_strict_warning, not_convertible, tell_strict};
 use super::{Target, Warnings};
 
-/// How a patch is written, by its media type.
+/// The type of a patch, by its media type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PatchType {
     /// `application/json-patch+json`
@@ -40,7 +40,7 @@ pub enum PatchType {
     Apply,
 }
 
-/// What a PATCH needs beside its target.
+/// The parameters of a PATCH, besides its target.
 pub struct PatchRequest {
     pub patch_type: PatchType,
     pub bytes: Bytes,
@@ -52,7 +52,7 @@ pub struct PatchRequest {
     pub options: Value,
 }
 
-/// The object that a patch makes of what is there.
+/// The result of a patch of the existing object.
 pub(super) fn patched(
     (target, request): (&Target, &PatchRequest),
     fields: &FieldManager<'_>,
@@ -79,7 +79,7 @@ pub(super) fn patched(
     Ok(object)
 }
 
-/// The object that apply makes of what is there, with its defaults.
+/// The result of an apply to the existing object, with its defaults.
 pub(super) fn applied(
     target: &Target,
     fields: &FieldManager<'_>,
@@ -95,7 +95,7 @@ pub(super) fn applied(
     set_defaults(target, &applied, merged, warnings)
 }
 
-/// An applied object that names a uid can't be made anew.
+/// An applied object with a uid can't be created.
 fn check_uid_of_absent(target: &Target, object: &Value) -> Result<(), Status> {
     match object.str_at(&["metadata", "uid"]) {
         "" => Ok(()),
@@ -105,10 +105,11 @@ fn check_uid_of_absent(target: &Target, object: &Value) -> Result<(), Status> {
     }
 }
 
-/// Since then a patch is looked at before the object: that it is not a document is told first, and in few words.
+/// From this version on, a patch is checked before the object: that it is not a document is reported first, with a
+/// short message.
 pub(super) const CHECKS_DOCUMENTS: Minor = Minor::of(37);
 
-/// What messages call the document that is applied.
+/// The name of the applied document in messages.
 fn applied_document(minor: Minor) -> &'static str {
     if minor < CHECKS_DOCUMENTS { "YAML" } else { "patch" }
 }
@@ -121,7 +122,7 @@ pub(super) fn patch_object(
     warnings: &mut Warnings,
 ) -> Result<Value, Status> {
     let direct = (request.patch_type == PatchType::Merge).then(|| merge_patch::merged(live, &request.bytes)).flatten();
-    // The text is mostly asked for by errors alone.
+    // Mostly, only errors need the text.
     let text = OnceCell::new();
     let written = || text.get_or_init(|| apply_to_json(live, request).map_or_else(|_| String::new(), |(text, _)| text));
     let invalid = |detail: &str| unfit(written(), detail);
@@ -166,14 +167,15 @@ pub(super) fn patch_object(
     Ok(decoded.object)
 }
 
-/// The error that Go meets first in the text of a patched object that does not fit its type.
+/// Go's first error for the text of a patched object that does not fit its type.
 fn first_misfit(target: &Target, text: &str) -> Option<UnmarshalError> {
     let named = kinds::type_of(&target.version.api_version(), &target.version.names.kind)?;
     let tree = json::decode(text.as_bytes()).ok()?;
     first_in_document_order(text.as_bytes(), named.faults(&tree))
 }
 
-/// What a strict reader minds in an object without a version: Go reads it into its internal type, which knows no field of JSON.
+/// The findings of strict decoding for an object without a version: Go decodes it into its internal type, which has no
+/// JSON fields.
 fn unknown_without_version(patched: &Value) -> Vec<String> {
     let names = patched.as_object().into_iter().flat_map(Map::iter).map(|(name, _)| name);
     names
@@ -191,7 +193,7 @@ enum ConvertibleError {
     Scheme(#[from] SchemeError),
 }
 
-/// That a patch left an object of its kind; either half of its type may be left out.
+/// Checks that a patch has not changed the object's type; the apiVersion or the kind may be left out.
 fn check_convertible(target: &Target, api_version: &str, kind: &str) -> Result<(), ConvertibleError> {
     split_api_version(api_version)?;
     not_convertible(&target.version, api_version, kind).map_or(Ok(()), |error| Err(error.into()))
@@ -224,7 +226,7 @@ pub(super) fn merge_strategically(
         return Err(unfit(&error));
     }
     let mut patched = restored(patched, named);
-    // Go restores the object into its type, whatever the patch says or leaves out of that.
+    // Go decodes the result into its own type, whatever the patch changes or removes of the apiVersion and kind.
     if let Value::Object(fields) = &mut patched {
         fields.insert("apiVersion", version.api_version().into());
         fields.insert("kind", version.names.kind.as_str().into());
@@ -242,12 +244,12 @@ pub(super) fn merge_strategically(
     Ok(decoded.object)
 }
 
-/// A patched object, as JSON, that is not an object of its kind.
+/// The error for a patched object, as JSON, that does not fit its kind.
 fn unfit(text: &str, detail: &str) -> Status {
     Status::invalid("", "", "", &field::Error::invalid(&Path::new("patch"), text, detail).into())
 }
 
-/// Applies a JSON or merge patch and gives the JSON text of the outcome; also tells what a strict reader minds about the
+/// Applies a JSON or merge patch and returns the JSON text of the result, and the findings of strict decoding about the
 /// patch.
 fn apply_to_json(live: &Value, request: &PatchRequest) -> Result<(String, Vec<String>), Status> {
     let strict = request.field_validation != FieldValidation::Ignore;
@@ -269,7 +271,7 @@ fn apply_to_json(live: &Value, request: &PatchRequest) -> Result<(String, Vec<St
     }
 }
 
-/// The applied configuration: YAML, of which JSON is a part. Also what a strict reader minds.
+/// The applied configuration: YAML, of which JSON is a subset. Also the findings of strict decoding.
 pub(super) fn decode_applied(minor: Minor, bytes: &[u8]) -> Result<(Value, Vec<String>), Status> {
     let decoded = yaml::decode_strict(bytes);
     let what = applied_document(minor);
@@ -288,7 +290,7 @@ pub(super) fn decode_applied(minor: Minor, bytes: &[u8]) -> Result<(Value, Vec<S
     }
 }
 
-/// Strictness of apply knows duplicate keys alone: unknown fields have failed before.
+/// In an apply, strict decoding only finds duplicate keys: unknown fields have already failed.
 fn note_strict_apply(
     minor: Minor,
     request: &PatchRequest,
@@ -311,7 +313,7 @@ fn note_strict_apply(
     }
 }
 
-/// A tree as Go restores an object of the type from it: numbers that are too large lose their upper bits.
+/// A tree as Go decodes it into an object of the type: numbers that are too large lose their upper bits.
 fn restored(mut tree: Value, message: Option<&'static Message>) -> Value {
     if let Some(message) = message {
         message.truncate_numbers(&mut tree);
@@ -319,7 +321,7 @@ fn restored(mut tree: Value, message: Option<&'static Message>) -> Value {
     tree
 }
 
-/// A changed object gets the defaults of its version, which belong to nobody.
+/// A changed object gets the defaults of its version, which no manager owns.
 fn set_defaults(target: &Target, applied: &Value, merged: Applied, warnings: &mut Warnings) -> Result<Value, Status> {
     if !merged.is_changed {
         return Ok(merged.object);
@@ -355,7 +357,7 @@ fn set_defaults(target: &Target, applied: &Value, merged: Applied, warnings: &mu
     Ok(decoded.object)
 }
 
-/// What a failed apply is answered with.
+/// The answer to a failed apply.
 pub(super) fn apply_failed(error: &ApplyError) -> Status {
     match error {
         ApplyError::Conflicts(conflicts) => {

@@ -1,8 +1,8 @@
-//! The policies and bindings that are stored, as admission has them in memory.
+//! The stored policies and bindings, as admission keeps them in memory.
 //!
-//! Each write first compares the two collections with those that were taken in: two pointers. Where one differs, the bindings
-//! are read again, and of the policies those that are new. So a policy counts from the answer to the write that made it, on
-//! every server of a database.
+//! Each write first compares the two collections with the loaded ones, which takes two pointer comparisons. If one
+//! differs, the bindings are read again, and the policies that have changed. So a policy is in force as soon as the
+//! write that created it is answered, on every server of a database.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex as SyncMutex, PoisonError, RwLock};
@@ -22,7 +22,7 @@ use crate::store::{At, Collection, Snapshot, SnapshotError, Storage, Stored};
 use crate::value::{Value, json};
 use crate::work;
 
-/// How many namespaces are kept decoded.
+/// How many decoded namespaces are kept.
 const NAMESPACES_MAX: usize = 1024;
 
 /// The policies of a kind in a database.
@@ -31,10 +31,10 @@ pub struct StoredPolicies<P> {
     /// Policies, then bindings.
     collections: [Collection; 2],
     in_files: Arc<[Hook<P>]>,
-    /// As which Kubernetes evaluates them.
+    /// The version of Kubernetes whose evaluation rules apply.
     minor: Minor,
     seen: RwLock<Arc<LoadedPolicies<P>>>,
-    /// Held by the one that takes in changes.
+    /// Held while changes are loaded.
     refreshing: Mutex<()>,
     /// Namespaces by their names.
     namespaces: SyncMutex<HashMap<Arc<str>, ReadPolicies<Value>>>,
@@ -43,9 +43,9 @@ pub struct StoredPolicies<P> {
 /// What was read, and the revision that it was read at.
 type ReadPolicies<T> = (Revision, Arc<T>);
 
-/// What was taken in.
+/// What was loaded.
 struct LoadedPolicies<P> {
-    /// One for each collection; none before the first time.
+    /// One for each collection; empty before the first time.
     snapshots: Vec<Snapshot>,
     /// Policies that are bound, by their names.
     compiled: HashMap<Arc<str>, ReadPolicies<P>>,
@@ -53,7 +53,7 @@ struct LoadedPolicies<P> {
 }
 
 impl<P: Policy> StoredPolicies<P> {
-    /// The stored ones, and those that stand in files, evaluated as that minor does it.
+    /// The stored policies, and those from files, evaluated by the rules of that minor.
     pub fn new(storage: Storage, in_files: Arc<[Hook<P>]>, minor: Minor) -> Self {
         let collections =
             [P::POLICIES, P::BINDINGS].map(|plural| Collection::new("admissionregistration.k8s.io", plural));
@@ -85,7 +85,7 @@ impl<P: Policy> StoredPolicies<P> {
         Arc::clone(&self.seen.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What was taken in, if that is what `snapshots` hold.
+    /// What was loaded, if it is the state of `snapshots`.
     fn known(&self, snapshots: &[Snapshot]) -> Option<Arc<[Hook<P>]>> {
         let current = self.current();
         let seen = &current.snapshots;
@@ -95,7 +95,7 @@ impl<P: Policy> StoredPolicies<P> {
 }
 
 impl<P: Policy> LoadedPolicies<P> {
-    /// Reads bindings, and those policies that are bound and were not read before.
+    /// Reads the bindings, and those bound policies that were not read before.
     fn take_in(&self, in_files: &[Hook<P>], minor: Minor, snapshots: Vec<Snapshot>) -> LoadedPolicies<P> {
         let [policies, bindings] = snapshots.as_slice() else {
             return LoadedPolicies { snapshots, compiled: HashMap::new(), hooks: in_files.into() };
@@ -120,7 +120,7 @@ impl<P: Policy> LoadedPolicies<P> {
         LoadedPolicies { compiled, hooks: hooks.into(), snapshots }
     }
 
-    /// A policy that can't be read decides nothing.
+    /// A policy that can't be decoded has no effect.
     fn compiled(&self, stored: &Stored, minor: Minor) -> Option<Arc<P>> {
         match self.compiled.get(&stored.key) {
             Some((revision, policy)) if *revision == stored.revision => Some(Arc::clone(policy)),
@@ -136,7 +136,7 @@ impl<P: Policy> PolicySource<P> for StoredPolicies<P> {
             return Ok(hooks);
         }
         let _refreshing = self.refreshing.lock().await;
-        // Read while nobody else takes in anything: they are not older than what was taken in.
+        // Read while the lock is held: they are not older than what was loaded.
         let snapshots = self.snapshots().await?;
         if let Some(hooks) = self.known(&snapshots) {
             return Ok(hooks);

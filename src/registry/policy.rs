@@ -1,7 +1,7 @@
-//! The roles and bindings that are stored, as the authoriser has them in memory.
+//! The stored roles and bindings, as the authorizer keeps them in memory.
 //!
-//! Each request first takes in what has changed since the last one: where nothing has, that is four comparisons of pointers.
-//! So a role counts from the answer to the write that made it, and nobody has to be told.
+//! Each request first loads what has changed since the last one: if nothing has, that takes four pointer comparisons.
+//! So a role is in force as soon as the write that created it is answered, without any notification.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -21,19 +21,19 @@ const PLURALS: [&str; 4] = ["clusterroles", "roles", "clusterrolebindings", "rol
 /// How many of these are roles.
 const ROLES: usize = 2;
 
-/// Decides by the roles and bindings in a database.
+/// Authorizes by the roles and bindings in a database.
 pub struct StoredPolicy {
     storage: Storage,
     collections: [Collection; 4],
     seen: RwLock<Arc<LoadedRoles>>,
-    /// Held by the one that takes in changes.
+    /// Held while changes are loaded.
     refreshing: Mutex<()>,
 }
 
-/// What was taken in. A new one is made of a copy, which costs nothing, so that nobody waits for it.
+/// What was loaded. Changes are made to a copy, which is cheap, so that readers don't wait.
 #[derive(Clone, Default)]
 struct LoadedRoles {
-    /// One for each collection; none before the first time.
+    /// One for each collection; empty before the first time.
     snapshots: Vec<Snapshot>,
     policy: RbacPolicy,
 }
@@ -55,13 +55,13 @@ impl StoredPolicy {
         StoredPolicy { storage, collections, seen: RwLock::default(), refreshing: Mutex::default() }
     }
 
-    /// The policy of a copy of a database, of which `known` was taken in before it was copied: so every revision in it means
+    /// The policy of a copy of a database. `known` was loaded before the copy was made, so every revision in it means
     /// the same in both.
     pub fn beginning_with(known: Current, storage: Storage) -> Self {
         StoredPolicy { seen: RwLock::new(known.0), ..StoredPolicy::new(storage) }
     }
 
-    /// What was taken in last.
+    /// What was loaded last.
     pub fn current(&self) -> Current {
         Current(Arc::clone(&self.seen.read().unwrap_or_else(PoisonError::into_inner)))
     }
@@ -105,7 +105,7 @@ pub(super) fn each_object(now: &Snapshot, mut takes: impl FnMut(&str, Option<&St
     now.range("", None).for_each(|stored| takes(&stored.key, Some(stored)));
 }
 
-/// What can't be read grants nothing.
+/// An object that can't be decoded grants nothing.
 fn take_in(policy: &mut RbacPolicy, is_role: bool, key: &str, stored: Option<&Stored>) {
     let object = stored.and_then(|stored| json::decode(&stored.bytes).ok());
     match (is_role, object) {
@@ -131,7 +131,7 @@ impl Authorizer for StoredPolicy {
             return Ok(());
         }
         let _refreshing = self.refreshing.lock().await;
-        // Read while nobody else takes in anything: they are not older than what was taken in.
+        // Read while the lock is held: they are not older than what was loaded.
         let snapshots = self.snapshots().await?;
         if !self.is_seen(&snapshots) {
             let mut seen = LoadedRoles::clone(&self.current().0);

@@ -1,4 +1,4 @@
-//! From a definition that is written to one whose objects are served: registering it, and waiting for what the controllers decide.
+//! Registers definitions, and waits until the controllers have decided whether their objects are served.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,22 +17,22 @@ use super::definitions::{GROUP, PLURAL, decode_definition};
 use super::identity::{OWN_MANAGER, own_user};
 use super::{FieldValidation, PatchRequest, PatchType, Registry, Subresource, Target, Warnings, store_failed};
 
-/// How long the answer to a write of a definition waits for what the controllers make of it: some milliseconds will do where
-/// they run.
+/// How long the answer to a write of a definition waits for the controllers' decision: if they run, it takes some
+/// milliseconds.
 const DECISION_WAIT: Duration = Duration::from_secs(1);
 
 /// How far the controllers are with a definition.
 enum DefinitionProgress {
     /// Its objects are served.
     Served,
-    /// They are not, for this reason.
+    /// They are not served, for this reason.
     Refused(String),
     /// They have not looked at it yet.
     Pending,
 }
 
 impl Registry {
-    /// Registers a definition as `kubectl apply` would: it is made, or its spec brought up to date.
+    /// Registers a definition as `kubectl apply` would: it is created, or its spec is updated.
     pub async fn register(&self, definition: Value) -> Result<(), Status> {
         match self.create_own(GROUP, PLURAL, "", OWN_MANAGER, definition.clone()).await {
             Err(status) if status.is_already_exists() => {}
@@ -51,8 +51,8 @@ impl Registry {
         self.patch(&target, &own_user(), &request, &mut Warnings::default()).await.map(drop)
     }
 
-    /// Waits until the controllers have decided on the definition `name`: its objects are served then. Returns why they are
-    /// not, where they are not: another has its names, or it is gone.
+    /// Waits until the controllers have decided on the definition `name`. Returns the reason if its objects are not
+    /// served: another definition has its names, or it is gone.
     pub async fn wait_until_served(&self, name: &str) -> Result<Option<String>, Status> {
         let collection = self.definitions.collection();
         loop {
@@ -65,15 +65,16 @@ impl Registry {
             }
             match self.storage.watch(&collection, seen).await {
                 Ok(mut changes) => _ = changes.next().await,
-                // So much has happened that it is best to look again.
+                // So many changes have happened that it is best to look again.
                 Err(WatchError::Expired { .. }) => {}
                 Err(WatchError::Store(error)) => return Err(failed(error)),
             }
         }
     }
 
-    /// Holds back the answer to a write of a definition until what it asks for is decided, so that its objects can be used as
-    /// soon as it is answered; [`DECISION_WAIT`] at most, as the controllers may be another's. At once for other objects.
+    /// Delays the answer to a write of a definition until the controllers have decided on it, so that its objects can
+    /// be used at once; for at most [`DECISION_WAIT`], as the controllers may run elsewhere. Returns at once for other
+    /// objects.
     pub async fn settle(&self, target: &Target, written: &Value) {
         let is_main = matches!(target.subresource, Subresource::Main);
         if is_main {
@@ -83,11 +84,11 @@ impl Registry {
             return;
         }
         let served = self.wait_until_served(written.str_at(&["metadata", "name"]));
-        // What it came to is told by the definition's conditions.
+        // The definition's conditions show the outcome.
         _ = timeout(DECISION_WAIT, served).await;
     }
 
-    /// What the controllers have made of a definition as it is stored now.
+    /// The controllers' decision on a definition as it is stored now.
     async fn decision(&self, name: &str) -> Result<DefinitionProgress, Status> {
         let collection = self.definitions.collection();
         let stored = self.storage.get(&collection, name).await;
@@ -101,7 +102,7 @@ impl Registry {
         let is_new = definition.spec.names != definition.status.accepted_names;
         match definition.condition("NamesAccepted").filter(|known| known.status == "False") {
             None if is_new => Ok(DefinitionProgress::Pending),
-            // What was refused may have been other names.
+            // The names that were refused may have been different ones.
             Some(_) if is_new && !self.is_refused(&definition).await? => Ok(DefinitionProgress::Pending),
             Some(refused) => Ok(DefinitionProgress::Refused(refused.message.clone())),
             None if definition.is_true("Established") => Ok(DefinitionProgress::Served),
@@ -115,7 +116,7 @@ impl Registry {
         }
     }
 
-    /// Whether the names that a definition asks for are refused already, given those of its group.
+    /// Whether the names that a definition asks for conflict with others in its group.
     async fn is_refused(&self, definition: &CustomResourceDefinition) -> Result<bool, Status> {
         let snapshot = self.storage.snapshot(&self.definitions.collection(), At::Newest).await;
         let snapshot = snapshot.map_err(|_| Status::internal_error("definitions can't be read"))?;

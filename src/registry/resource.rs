@@ -23,24 +23,25 @@ pub struct Resource {
     pub versions: Vec<Arc<ServedVersion>>,
     /// The `group/version` of each of `versions`.
     api_versions: Vec<String>,
-    /// Where each of these stands.
+    /// The index of each of these in `versions`.
     places: HashMap<String, usize>,
     /// The types that server-side apply works on, in the order of `versions`.
     types: Vec<LazyTypes>,
-    /// What a write to the main resource, to `/status` and to another part resets, in the order of `versions`.
+    /// The fields that a write to the main resource, to `/status` or to another subresource resets, in the order of
+    /// `versions`.
     reset_fields: Vec<VersionResets>,
     pub strategy: &'static dyn Strategy,
     /// The definition behind a custom resource; `None` for a built-in kind.
     pub definition: Option<StoredDefinition>,
     pub conversion: Conversion,
-    /// Which control plane's generations its own is one of; 0 for those that are not copies.
+    /// The control plane that its schema generations belong to; 0 for those that are not copies.
     pub(super) lineage: i64,
 }
 
-/// The types of a version, made for the first write that asks for them.
+/// The types of a version, built for the first write that needs them.
 type LazyTypes = LazyLock<TypeSchema, Box<dyn FnOnce() -> TypeSchema + Send>>;
 
-/// Types that others wait for while they are made.
+/// Types that other requests wait for while they are built.
 pub(super) fn lazily(make: impl FnOnce() -> TypeSchema + Send + 'static) -> LazyTypes {
     LazyTypes::new(Box::new(move || work::essential(make)))
 }
@@ -55,20 +56,20 @@ pub struct StoredDefinition {
     pub terminating: bool,
 }
 
-/// In which versions a write of the main resource resets what is not its own.
+/// In which versions a write of the main resource resets the fields that it may not write.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Resets {
-    /// In all, as built-in kinds do.
+    /// In all versions, for built-in kinds.
     AllVersions,
-    /// In the one that is written, as custom resources do; their `/status` resets in all.
+    /// Only in the version that is written, for custom resources; their `/status` resets in all.
     OwnVersion,
 }
 
-/// What writes in one version reset.
+/// The fields that writes in one version reset.
 struct VersionResets {
     main: ResetFields,
     status: ResetFields,
-    /// By the name of the part.
+    /// By the name of the subresource.
     parts: Vec<(&'static str, ResetFields)>,
 }
 
@@ -84,7 +85,7 @@ impl VersionResets {
     }
 }
 
-/// What a kind's resource, its `/status` and its other parts reset, version by version.
+/// The fields that writes to a kind's resource, its `/status` and its other subresources reset, for each version.
 fn reset_fields(versions: &[Arc<ServedVersion>], strategy: &dyn Strategy, main: Resets) -> Vec<VersionResets> {
     let of = |version: &Arc<ServedVersion>, subresource| {
         let fields = strategy.reset_fields(version, subresource);
@@ -141,12 +142,12 @@ impl Resource {
         Resource { reset_fields, ..Resource::new(collection, versions, types, strategy) }
     }
 
-    /// Whether a definition makes it.
+    /// Whether it comes from a definition.
     pub(super) fn is_custom(&self) -> bool {
         self.definition.is_some()
     }
 
-    /// What records who owns the fields of objects of `version`.
+    /// The recorder of the owners of fields in objects of `version`.
     pub(super) fn field_manager<'a>(
         &'a self,
         version: &'a ServedVersion,
@@ -169,13 +170,12 @@ impl Resource {
         self.versions.iter().find(|version| version.version == name && version.served)
     }
 
-    /// The version that the resource is served in first: its group is that of the resource.
+    /// The first version that the resource is served in: its group is that of the resource.
     pub fn first(&self) -> &Arc<ServedVersion> {
         &self.versions[0]
     }
 
-    /// The group of the kind in what is told of objects that are not valid: of a kind that is served in several groups, the
-    /// first.
+    /// The group of the kind in errors about invalid objects: the first one, if a kind is served in several groups.
     pub(super) fn kind_group<'a>(&'a self, version: &'a ServedVersion) -> &'a str {
         let built_in = kinds::find(&version.group, &version.names.plural).filter(|_| self.definition.is_none());
         built_in.and_then(|kind| kind.forms.first()).map_or(&version.group, |first| first.group)
@@ -188,7 +188,7 @@ impl Resource {
         &self.api_versions[at]
     }
 
-    /// Whether clients get `object`, in the form that it is stored in, as it is. It may be false where deriving would change
+    /// Whether clients get the stored form of `object` unchanged. It may be false even if deriving would change
     /// nothing.
     pub(super) fn is_served_raw(&self, version: &ServedVersion, object: &Value) -> bool {
         match &self.definition {
@@ -212,19 +212,20 @@ impl Resource {
         self.places.get(api_version).map(|at| &*self.versions[*at])
     }
 
-    /// Whether it takes a webhook to bring `stored` into `version`.
+    /// Whether converting `stored` to `version` needs a webhook.
     pub(super) fn is_converted_by_webhook(&self, version: &ServedVersion, stored: &Stored) -> bool {
         self.conversion != Conversion::None && *stored.stored_version != *version.version
     }
 
-    /// What the labels of every stored object have that `selector` selects, as far as what is stored tells.
+    /// What the stored labels of every object that `selector` selects must contain, as far as the stored form decides
+    /// that.
     pub(super) fn required_labels(&self, selector: &LabelSelector) -> Signature {
         // A webhook may change labels.
         if self.conversion == Conversion::None { Signature::required(selector) } else { Signature::NONE }
     }
 
-    /// The newest generation of the schemas: derived bytes of an older one are stale. Those of control planes that were one
-    /// differ from where their ways part, as they share what is stored.
+    /// The newest generation of the schemas: derived bytes of an older one are stale. Those of a control plane and its
+    /// copy differ from the copy on, as they share what is stored.
     pub fn schema_generation(&self) -> i64 {
         const GENERATION_BITS: u32 = 32;
         self.storage().schema_generation.wrapping_add(self.lineage << GENERATION_BITS)

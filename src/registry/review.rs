@@ -1,7 +1,7 @@
-//! Questions: objects that are created to be answered, and not stored.
+//! Reviews: objects that are created to be answered, and are not stored.
 //!
-//! The authoriser says who may do what, the token authenticator whose a token is. Admission is asked as for what is
-//! stored, but for policies.
+//! The authorizer decides who may do what, the token authenticator whose token it is. Admission runs as for stored
+//! objects, except policies.
 
 use super::decode::decode_object;
 use super::{CreateRequest, Registry, Target, Warnings, asked_selectors};
@@ -18,14 +18,14 @@ use crate::write::metadata::{ensure_namespace, wipe_system_fields};
 
 const ACCESS_GROUP: &str = "authorization.k8s.io";
 
-/// What answers questions: about access, and about tokens.
+/// The authorizer and token authenticator that answer reviews.
 pub struct Reviewers<'a> {
     pub authorizer: &'a dyn Authorizer,
     pub tokens: &'a Tokens,
 }
 
 impl Registry {
-    /// The question with its answer. Errors: 400 for what is not a question, 422 for one that contradicts itself.
+    /// The review with its answer. Errors: 400 if the body is not a review, 422 if it contradicts itself.
     pub async fn review(
         &self,
         (target, review): (&Target, Review),
@@ -45,7 +45,7 @@ impl Registry {
         self.answer((target, review), user, object, reviewers).await
     }
 
-    /// A question that is in order, with its answer.
+    /// A valid review, with its answer.
     async fn answer(
         &self,
         (target, review): (&Target, Review),
@@ -65,7 +65,7 @@ impl Registry {
                 answered.make_object().insert("spec", object! {});
                 return Ok(answered);
             }
-            // It is answered elsewhere, and is not a question.
+            // It is answered elsewhere, and is not a review.
             Review::Binding => object! {},
             Review::SelfSubjectAccess => review_access(&object, user, reviewers.authorizer).await,
             Review::SubjectAccess | Review::LocalSubjectAccess => {
@@ -77,7 +77,7 @@ impl Registry {
     }
 }
 
-/// What is wrong with a question.
+/// The errors of a review.
 fn check(object: &Value, review: Review) -> Result<(), Status> {
     let is_missing = |field: &str| object.str_at(&["spec", field]).is_empty();
     match review {
@@ -92,7 +92,7 @@ fn check(object: &Value, review: Review) -> Result<(), Status> {
     }
 }
 
-/// An answer without what was asked.
+/// An answer without the spec of the review.
 fn question(target: &Target, metadata: Value, status: Value) -> Value {
     object! {
         "apiVersion" => target.version.api_version(),
@@ -103,7 +103,7 @@ fn question(target: &Target, metadata: Value, status: Value) -> Value {
 }
 
 fn refuse(errors: ErrorList) -> Result<(), Status> {
-    // The reference has forgotten the kind by then.
+    // The reference no longer knows the kind at this point.
     if errors.is_empty() { Ok(()) } else { Err(Status::invalid(ACCESS_GROUP, "", "", &errors)) }
 }
 
@@ -157,7 +157,7 @@ fn validate_access(object: &Value, review: Review) -> ErrorList {
     errors
 }
 
-/// As Go's internal type has its fields.
+/// The fields in the order of Go's internal type.
 fn show_path(attributes: &Value) -> String {
     let text = |name: &str| json::encode_to_string(&Value::from(attributes.str_at(&[name])));
     format!(r#"{{"Path":{},"Verb":{}}}"#, text("path"), text("verb"))
@@ -168,7 +168,7 @@ fn texts_of(value: Option<&Value>) -> Vec<String> {
     items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// The user that the question is about. Nothing is known of it but what is said.
+/// The user that the review is about. Nothing is known except what the review says.
 fn asked_about(object: &Value) -> UserInfo {
     let extra = object.at(&["spec", "extra"]).and_then(Value::as_object);
     UserInfo {
@@ -247,7 +247,7 @@ fn rules_for(user: &UserInfo, namespace: &str, authorizer: &dyn Authorizer) -> V
 
 async fn review_token(object: &Value, tokens: &Tokens) -> Value {
     let token = object.str_at(&["spec", "token"]);
-    // It is looked at as if it had come in a header.
+    // The token is checked as if it had been sent in a header.
     let header = format!("Bearer {token}");
     let Some(token) = bearer_token(&header) else { return object! { "user" => object! {} } };
     let audiences = texts_of(object.at(&["spec", "audiences"]));

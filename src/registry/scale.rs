@@ -10,7 +10,7 @@ use super::scaled::{ScaleRequest, as_scale, declared, is_custom};
 use super::write::{Desired, Presence, RequestedWrite, uid_precondition};
 use super::{PatchRequest, Registry, Target, UpdateRequest, Warnings, Written};
 
-/// What Go says of a body that it can't read.
+/// Go's message for a body that it can't decode.
 const NO_SCALE: &str = "no kind is registered for the type v1.Scale in scheme \"pkg/runtime/scheme.go:111\"";
 
 impl Registry {
@@ -58,7 +58,7 @@ impl Registry {
         self.write_scale(target, &write, warnings).await
     }
 
-    /// Changes the field of replicas, and answers the new Scale.
+    /// Changes the replicas field, and returns the new Scale.
     async fn write_scale(
         &self,
         target: &Target,

@@ -1,6 +1,6 @@
-//! A Scale, which stands for two fields of another object: read from it, changed, and written back into it. No I/O.
+//! A Scale, which represents two fields of another object: read from it, changed, and written back. No I/O.
 //!
-//! Built-in kinds have Go's types and convert to and from Scale, where custom ones fail to.
+//! Built-in kinds have Go's types and convert to and from Scale, which fails for custom ones.
 //!
 //! Source: `ScaleREST` of apiextensions-apiserver 1.37, and of `pkg/registry/apps/deployment/storage`.
 
@@ -24,24 +24,24 @@ use super::patched::{
 };
 use super::{Target, Warnings};
 
-/// The replicas of an object that has none, while it is changed: a change must not leave them so.
+/// The replicas of an object without replicas, while it is changed: the change must set them.
 const NOT_SET: i32 = i32::MIN;
-/// What Go says of a Scale that apply has made.
+/// Go's message for a Scale that was created by an apply.
 const NOT_CONVERTED: &str = "to proper version: request to convert CR to an invalid group/version: autoscaling/v1";
 
-/// What is to become of a Scale.
+/// How a Scale is changed.
 pub(super) enum ScaleRequest<'a> {
     /// It is replaced.
     Put {
         scale: &'a Value,
-        /// Or need not: that of a built-in kind has the version of the scheme.
+        /// Whether the Scale has an apiVersion; true for a built-in kind, whose scheme implies it.
         names_version: bool,
         manager: &'a str,
     },
     Patch(&'a PatchRequest),
 }
 
-/// The Scale of `object`. A missing field of replicas is a 500, as there.
+/// The Scale of `object`. A missing replicas field is a 500, as in the reference.
 pub(super) fn read(target: &Target, object: &Value) -> Result<Value, Status> {
     let scale = declared(target)?;
     let (value, found) = of_object(scale, object).map_err(|error| Status::plain(500, &error.to_string()))?;
@@ -55,12 +55,12 @@ pub(super) fn read(target: &Target, object: &Value) -> Result<Value, Status> {
     }
 }
 
-/// The Scale of `object`, whether or not it has the field of replicas.
+/// The Scale of `object`, whether or not it has the replicas field.
 pub(super) fn shown(target: &Target, object: &Value) -> Result<Value, Status> {
     of_object(declared(target)?, object).map(|(scale, _)| scale).map_err(|error| Status::plain(500, &error.to_string()))
 }
 
-/// Writes the replicas of a Scale that was changed into the object that it stands for.
+/// Writes the replicas of a changed Scale into the object that it represents.
 pub(super) fn write_back(target: &Target, scale: &Value, object: &mut Value) -> Result<(), Status> {
     let replicas = scale.at(&["spec", "replicas"]).and_then(Value::as_i64).unwrap_or_default();
     let path = split_path(&declared(target)?.spec_replicas_path);
@@ -71,12 +71,12 @@ pub(super) fn declared(target: &Target) -> Result<&Scale, Status> {
     target.version.scale.as_ref().ok_or_else(|| target.not_found())
 }
 
-/// The same object as [`Target`] of the kind that its Scale is of.
+/// The same object as a [`Target`] of the Scale kind.
 pub(super) fn as_scale(target: &Target) -> Target {
     Target { resource: Arc::clone(&SCALE), version: Arc::clone(SCALE.storage()), ..target.clone() }
 }
 
-/// The object with the replicas that a request makes of its Scale.
+/// The object with the replicas that result from a request on its Scale.
 pub(super) fn scaled(
     (target, request): (&Target, &ScaleRequest<'_>),
     live: &Value,
@@ -122,7 +122,7 @@ pub(super) fn is_custom(target: &Target) -> bool {
     target.resource.definition.is_some()
 }
 
-/// What the reference looks at in the Scale of a built-in kind. Where a PUT names another uid, that was refused before.
+/// The checks of the reference for the Scale of a built-in kind. A PUT with another uid was refused before.
 fn check(target: &Target, scale: &Value, live: &Value) -> Result<(), Status> {
     let metadata = scale.get("metadata").unwrap_or(&Value::Null);
     let name_check = names::name_is_dns1123_subdomain;
@@ -161,7 +161,8 @@ fn make_scale(
         ScaleRequest::Put { scale, names_version: true, manager } => {
             return Ok(fields.update(Some(present), (*scale).clone(), manager, now));
         }
-        // Without its version the reference can't tell whose the replicas of a custom resource are, and leaves that as it is.
+        // Without its version the reference can't determine who owns the replicas of a custom resource, and keeps the
+        // owners.
         ScaleRequest::Put { scale, .. } => {
             let mut scale = (*scale).clone();
             let kept = present.at(&["metadata", "managedFields"]).cloned();
@@ -187,7 +188,7 @@ fn make_scale(
     Ok(scale)
 }
 
-/// Applies to a Scale. Go then fails to convert what comes out, so that only an apply that changes nothing succeeds.
+/// Applies to a Scale. Go then fails to convert the result, so only an apply that changes nothing succeeds.
 fn apply_scale(
     minor: Minor,
     fields: &FieldManager<'_>,
@@ -217,7 +218,7 @@ fn apply_scale(
     Err(Status::plain(500, &message))
 }
 
-/// Where the replicas are in each version.
+/// The path of the replicas in each version.
 fn replicas_paths(target: &Target) -> Vec<(String, Option<Vec<PathElement>>)> {
     let versions = target.resource.versions.iter().map(|version| {
         let path = version

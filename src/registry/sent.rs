@@ -1,5 +1,5 @@
-//! Objects that are sent and not stored: questions, and those sent to a part of another object, as a Binding or an Eviction. What
-//! the latter ask for is done to the other object without asking admission again.
+//! Objects that are sent and not stored: reviews, and those sent to a subresource of another object, such as a Binding
+//! or an Eviction. The latter change the other object without a second admission.
 
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
@@ -17,7 +17,7 @@ use super::{CreateRequest, Registry, Resource, Subresource, Target, Warnings, Wr
 
 type SentResources = Vec<(&'static Kind, Arc<Resource>)>;
 
-/// What was made of the kinds, each when it was first sent.
+/// The resources of these kinds, each built on first use.
 static MADE: LazyLock<Mutex<SentResources>> = LazyLock::new(Mutex::default);
 
 /// The kind, as the verbs take it.
@@ -31,11 +31,11 @@ fn resource(kind: &'static Kind) -> Arc<Resource> {
     resource
 }
 
-/// The object of `target`, as a target of the kind that is sent to it: its own, or that of its part.
+/// The object of `target`, as a target of the kind that is sent to it: its own kind, or that of its subresource.
 ///
 /// # Errors
 ///
-/// 404 for what is not of a built-in kind.
+/// 404 if it is not of a built-in kind.
 pub fn as_sent(target: &Target) -> Result<Target, Status> {
     let resource = resource(kind_sent(target).ok_or_else(Status::not_found_generic)?);
     let version = Arc::clone(&resource.versions[0]);
@@ -51,8 +51,8 @@ fn kind_sent(target: &Target) -> Option<&'static Kind> {
 }
 
 impl Registry {
-    /// Lets admission see what was sent to `target` for the object `name`; `check` is what the kind asks of it in between, and
-    /// gives what is to be done.
+    /// Lets admission see what was sent to `target` for the object `name`; `check` is the kind's own validation in
+    /// between, and returns what is to be done.
     pub(super) async fn admit_sent<T>(
         &self,
         (target, name): (&Target, &str),
@@ -79,8 +79,8 @@ impl Registry {
         Ok(asked)
     }
 
-    /// Changes the object of `target`, which is neither admitted nor validated anew. `change` is asked again where the object
-    /// has changed meanwhile.
+    /// Changes the object of `target` without a new admission or validation. `change` is called again if the object has
+    /// changed meanwhile.
     pub(super) async fn change_unasked(
         &self,
         target: &Target,
@@ -99,7 +99,7 @@ impl Registry {
         }
     }
 
-    /// The pod `name`, which a part of it or another resource in its namespace is about.
+    /// The pod `name`, for a request on a subresource of it or on another resource in its namespace.
     pub(super) async fn pod(&self, target: &Target, name: &str) -> Result<Target, Status> {
         let resource = self.resolve("", "pods").await?.ok_or_else(Status::not_found_generic)?;
         let version = resource.served("v1").cloned().ok_or_else(Status::not_found_generic)?;

@@ -1,4 +1,4 @@
-//! Which endpoint of a service takes a request that is sent through the server.
+//! Chooses the endpoint of a service for a request that is proxied through the server.
 //!
 //! Source: `ResourceLocation` in `pkg/registry/core/service/storage/storage.go`, release 1.37.
 
@@ -12,7 +12,7 @@ use crate::value::{Value, json};
 use super::{Registry, Target, store_failed};
 
 impl Registry {
-    /// Sends a request on to an endpoint of a service.
+    /// Proxies a request to an endpoint of a service.
     ///
     /// Errors: those of [`Registry::service_location`], and 503 as it does not answer.
     pub async fn proxy_service(&self, target: &Target) -> Result<(), Status> {
@@ -23,7 +23,7 @@ impl Registry {
     /// The address and port of an endpoint of the service that `target` names, as `name`, `name:port` or
     /// `scheme:name:port`.
     ///
-    /// Errors: 400 for another name, 404, 503 where no endpoint is a pod with that port.
+    /// Errors: 400 for another name, 404, 503 if no endpoint is a pod with that port.
     async fn service_location(&self, target: &Target) -> Result<String, Status> {
         let id = &target.name;
         let (name, port) =
@@ -56,7 +56,7 @@ impl Registry {
         Err(Status::service_unavailable(&format!("no endpoints available for service {id:?}")))
     }
 
-    /// Whether an address is that of a pod in the namespace: requests go nowhere else.
+    /// Whether an address is that of a pod in the namespace: requests are proxied only to pods.
     async fn is_pod(&self, namespace: &str, address: &Value) -> Result<bool, Status> {
         let reference = |name: &str| address.str_at(&["targetRef", name]);
         if reference("namespace") != namespace || reference("name").is_empty() {

@@ -1,20 +1,20 @@
-//! What services are allocated: cluster IPs and node ports, each of which one service has at most.
+//! What services are allocated: cluster IPs and node ports, each of which belongs to at most one service.
 //!
-//! An address is taken by the IPAddress object of its name, a node port by an entry in one of [`SHARDS`] objects that nobody
-//! serves. Both are written in the transaction that writes the service, under guards, and given back in the one that deletes
-//! it: so nothing is taken twice, nor lost, whoever else writes to the database. Where another was faster the request starts
-//! over, and finds other ones. A dry run takes nothing.
+//! An address is taken by the IPAddress object of its name, a node port by an entry in one of [`SHARDS`] internal
+//! objects. Both are written in the transaction that writes the service, under guards, and released in the one that
+//! deletes it: so nothing is taken twice, or lost, whoever else writes to the database. If another request was faster,
+//! this one starts over, and finds other ones. A dry run takes nothing.
 //!
-//! - What a service takes is decided by `kinds::services::allocate`, which is pure: in go the service, the one before
-//!   it, the ranges and what is taken; out come the service and what is now its own or no longer.
-//! - An address is taken by the IPAddress of its name, a node port by an entry in one of 32 objects that nobody
-//!   serves. Their writes are **joined** to that of the service (`Guard::Joined`, `Storage::write_together`): the
-//!   store makes all of them in one transaction, or none. Where another server was faster, a guard fails and the
-//!   request finds other ones. So there is no bitmap, and nothing to repair after a kill.
-//! - Where `--store-override` puts them into different databases, what is taken is written before the service and
-//!   what is given back after it; a process that ends between leaves something taken, never something taken twice.
-//! - `registry::service_repair` looks every ten seconds whether the two agree, since addresses can be deleted by
-//!   anybody. It goes through nothing while the newest states are those that it looked at last.
+//! - What a service takes is decided by `kinds::services::allocate`, which is pure: its inputs are the service, its
+//!   previous state, the ranges and what is taken; its results are the service, and what it has taken and released.
+//! - An address is taken by the IPAddress of its name, a node port by an entry in one of 32 internal objects. Their
+//!   writes are **joined** to that of the service (`Guard::Joined`, `Storage::write_together`): the store makes all of
+//!   them in one transaction, or none. If another server was faster, a guard fails and the request finds other ones. So
+//!   there is no bitmap, and nothing to repair after a kill.
+//! - If `--store-override` puts them into different databases, what is taken is written before the service, and what is
+//!   released after it; if the process ends in between, something stays taken, but nothing is taken twice.
+//! - `registry::service_repair` checks every ten seconds whether the two agree, since any client may delete addresses.
+//!   It skips the check if nothing has changed since the last one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -39,18 +39,18 @@ use super::built_in::IP_ADDRESS;
 use super::identity::own_user;
 use super::{DeleteRequest, Registry, Subresource, Target, Warnings};
 
-/// The group of addresses and their ranges.
+/// The group of IPAddress and ServiceCIDR objects.
 pub(super) const GROUP: &str = "networking.k8s.io";
-/// The manager of what is written here.
+/// The manager of the fields that are written here.
 pub(super) const MANAGER: &str = "kube-apiserver";
-/// How many objects the node ports are spread over: the fewer, the more often requests start over.
+/// How many objects the node ports are spread over: the fewer there are, the more often requests must start over.
 const SHARDS: i64 = 32;
 
 /// Ranges of cluster IPs: one, or one of each family, the one that services get by default first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServiceRanges(Vec<IpRange>);
 
-/// Why a text is not the ranges of a cluster, in kube-apiserver's words.
+/// Why a text does not contain the ranges of a cluster, in kube-apiserver's words.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ServiceRangesError {
     #[error("service-cluster-ip-range[{0}] is not a valid cidr")]
@@ -70,7 +70,7 @@ pub enum ServiceRangesError {
 impl FromStr for ServiceRanges {
     type Err = ServiceRangesError;
 
-    /// Reads ranges with a comma between them.
+    /// Parses comma-separated ranges.
     fn from_str(text: &str) -> Result<Self, ServiceRangesError> {
         let parse = |(at, range): (usize, &str)| match IpRange::parse(range.trim()) {
             Ok(range) => Ok(range),
@@ -90,7 +90,7 @@ impl FromStr for ServiceRanges {
     }
 }
 
-/// What a cluster has for its services.
+/// The ranges that a cluster has for its services.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServiceNetwork {
     ranges: ServiceRanges,
@@ -113,7 +113,7 @@ impl ServiceNetwork {
 }
 
 impl Default for ServiceNetwork {
-    /// As kube-apiserver has them.
+    /// The defaults of kube-apiserver.
     fn default() -> Self {
         let ranges = IpRange::parse("10.0.0.0/24").into_iter().collect();
         ServiceNetwork { ranges: ServiceRanges(ranges), ports: PortRange::default() }
@@ -124,16 +124,16 @@ pub(super) fn addresses() -> Collection {
     Collection::new(GROUP, "ipaddresses")
 }
 
-/// The objects that say whose the node ports are.
+/// The objects that record which service has which node port.
 pub(super) fn shards() -> Collection {
     Collection::new("", "servicenodeports")
 }
 
-/// What may be had, and what a service takes of it and gives back.
+/// What is available, and what a service takes and releases.
 pub(super) struct Holdings<'r> {
     /// `namespace/name` of the service.
     owner: (&'r str, &'r str),
-    /// The ranges that addresses are allocated of now.
+    /// The ranges that addresses are currently allocated from.
     ranges: Vec<IpRange>,
     addresses: Snapshot,
     ports: PortRange,
@@ -220,18 +220,18 @@ impl Holdings<'_> {
         self.shard(port).get(&port.to_string()).map(|owner| owner.as_str().unwrap_or_default().to_owned())
     }
 
-    /// Takes an address that is free, whatever the ranges.
+    /// Takes an address if it is free, whatever the ranges.
     pub(super) fn claim_address(&mut self, ip: IpAddr) {
         self.taken.insert(ip);
     }
 
-    /// Takes a port that is free, whatever the range.
+    /// Takes a port if it is free, whatever the range.
     pub(super) fn claim_port(&mut self, port: i64) {
         let owner = Value::from(format!("{}/{}", self.owner.0, self.owner.1));
         self.shard(port).insert(port.to_string(), owner);
     }
 
-    /// The shard of a port, read when it is first asked for.
+    /// The shard of a port, read on first use.
     fn shard(&mut self, port: i64) -> &mut Map {
         let key = shard_key(port);
         let Holdings { stored, shards, .. } = self;
@@ -244,9 +244,9 @@ pub(super) fn find<'s>(snapshot: &'s Snapshot, key: &'s str) -> Option<&'s store
 }
 
 impl Registry {
-    /// Gives a service what it is to have; returns what must be written with it.
+    /// Allocates what a service needs; returns the writes that must be made with the service.
     ///
-    /// Errors: 422 where what it asks for is taken or can't be, 500 where nothing is left.
+    /// Errors: 422 if the requested address or port is taken or not possible, 500 if nothing is left.
     pub(super) async fn allocate(
         &self,
         target: &Target,
@@ -277,7 +277,7 @@ impl Registry {
         self.claims(&holdings).await
     }
 
-    /// What must be written with the deletion of a service: that nothing is its own any more.
+    /// The writes that must be made with the deletion of a service: they release all that it has.
     pub(super) async fn release(&self, target: &Target, stored: &store::Stored) -> Result<Vec<store::Write>, Status> {
         if !is_service(target) {
             return Ok(Vec::new());
@@ -290,7 +290,7 @@ impl Registry {
         self.claims(&holdings).await
     }
 
-    /// Removes the Endpoints of a service that is gone, so that another one of its name does not begin with them.
+    /// Removes the Endpoints of a deleted service, so that a new service of the same name does not start with them.
     pub(super) async fn after_deletion(&self, target: &Target, key: &str) {
         if !is_service(target) {
             return;
@@ -300,7 +300,7 @@ impl Registry {
             (endpoints.namespace, endpoints.name) = (namespace.to_owned(), name.to_owned());
         }
         let (user, options) = (own_user(), DeleteRequest::default());
-        // Where there are none, or they stay, nobody is told.
+        // It doesn't matter if there are none, or if they stay.
         _ = Box::pin(self.delete(&endpoints, &user, &options, &mut Warnings::default())).await;
     }
 
@@ -317,7 +317,7 @@ impl Registry {
         })
     }
 
-    /// The ranges that addresses are allocated of: the stored ones, and until there are any those of the server.
+    /// The ranges that addresses are allocated from: the stored ones, or those of the server until there are any.
     async fn service_ranges(&self) -> Result<Vec<IpRange>, Status> {
         let snapshot = self.newest(&Collection::new(GROUP, "servicecidrs")).await?;
         if snapshot.is_empty() {
@@ -333,7 +333,7 @@ impl Registry {
         snapshot.map_err(|_| Status::internal_error("what services have can't be read"))
     }
 
-    /// The writes that make what a service takes its own, and set free what it gives back.
+    /// The writes that record what a service takes, and release what it gives back.
     pub(super) async fn claims(&self, holdings: &Holdings<'_>) -> Result<Vec<store::Write>, Status> {
         let mut writes = Vec::new();
         for ip in &holdings.taken {
@@ -361,7 +361,7 @@ impl Registry {
         Ok(writes)
     }
 
-    /// The IPAddress by which a service has an address.
+    /// The write of the IPAddress by which a service holds an address.
     async fn claim(&self, ip: IpAddr, (namespace, name): (&str, &str)) -> Result<store::Write, Status> {
         let served = self.resolve(GROUP, "ipaddresses").await?;
         let resource = served.unwrap_or_else(|| Arc::clone(&IP_ADDRESS));
@@ -407,7 +407,7 @@ pub(super) fn is_service(target: &Target) -> bool {
     target.version.group.is_empty() && target.version.names.plural == "services"
 }
 
-/// What a client is told that gets nothing.
+/// The message for a client whose allocation failed.
 fn told(name: &str, error: AllocationError) -> Status {
     match error {
         AllocationError::Invalid(errors) => Status::invalid("", "Service", name, &errors),

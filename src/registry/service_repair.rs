@@ -1,8 +1,8 @@
-//! Putting right what services have, where it does not agree with what they say.
+//! Repairs the allocations of services that do not agree with the services' specs.
 //!
-//! It does as long as they alone are written to. But addresses may be deleted by anybody, and a database may come from an
-//! older program or a copy. In: the newest states. Out: writes under guards, one by one; what has changed meanwhile is looked
-//! at again the next time.
+//! They agree as long as only services are written. But any client may delete addresses, and a database may come from
+//! an older program or a copy. In: the newest states. Out: writes under guards, one by one; what has changed meanwhile
+//! is checked again the next time.
 //!
 //! Source: `pkg/registry/core/service/{ipallocator,portallocator}/controller`, release 1.37.
 
@@ -15,7 +15,7 @@ use crate::value::{Map, Value, json};
 use super::Registry;
 use super::service_network::{addresses, find, ports_in, shard_write, shards};
 
-/// The states that were found in order.
+/// The states that were found to be consistent.
 pub struct Repaired {
     services: Snapshot,
     addresses: Snapshot,
@@ -36,10 +36,10 @@ impl Repaired {
 }
 
 impl Registry {
-    /// Gives every service what it says that it has, where nothing says so any more, and sets free what is not a service's.
-    /// Nothing is looked at where all is as in `known`; returns the states as they were found.
+    /// Allocates again what services have in their specs but is not recorded, and releases what belongs to no service.
+    /// Does nothing if the states are those in `known`; returns the states as they were found.
     pub async fn repair_services(&self, known: Option<Repaired>) -> Result<Repaired, Status> {
-        // The services first: what is taken later than that is left alone.
+        // The services are read first: what is taken later than that is left alone.
         let services = Collection::new("", "services");
         let state = Repaired {
             services: self.newest(&services).await?,
@@ -57,7 +57,7 @@ impl Registry {
         Ok(state)
     }
 
-    /// Takes for a service what it says that it has, and nobody has.
+    /// Takes for a service what is in its spec and still free.
     async fn repair_service(&self, services: &Collection, stored: &store::Stored) -> Result<(), Status> {
         let Ok(service) = json::decode(&stored.bytes) else { return Ok(()) };
         let (namespace, name) = stored.key.split_once('/').unwrap_or(("", &stored.key));
@@ -86,7 +86,7 @@ impl Registry {
     }
 }
 
-/// Deletions of addresses that were taken for services which do not have them.
+/// Deletions of addresses that were taken for services that do not have them.
 fn addresses_of_nobody(state: &Repaired) -> Vec<store::Write> {
     let known = state.addresses.range("", None).filter(|stored| stored.revision <= state.services.revision());
     let is_nobodys = |stored: &&std::sync::Arc<store::Stored>| {
@@ -111,7 +111,7 @@ fn is_held(state: &Repaired, address: &Value) -> bool {
             .is_some_and(|service| held_addresses(&service).any(|held| held.to_string() == ip))
 }
 
-/// Shards without the ports of services which do not have them.
+/// The shards without the ports that their services do not have.
 fn ports_of_nobody(state: &Repaired) -> Vec<store::Write> {
     let known = state.shards.range("", None).filter(|stored| stored.revision <= state.services.revision());
     let freed = known.filter_map(|stored| {

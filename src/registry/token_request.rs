@@ -28,15 +28,15 @@ const NODE_BINDING: Gate = Gate::ServiceAccountTokenNodeBinding;
 pub struct IssuedToken {
     /// The request with the token in its status.
     pub request: Value,
-    /// What the audit log calls the token.
+    /// The token's id in the audit log.
     pub credential_id: String,
 }
 
 impl Registry {
     /// Issues a token of the account that `target` names.
     ///
-    /// Errors: 400 for a body that can't be decoded or a bound object of a kind that can't be bound to, 404 where the
-    /// account or that object is not there, 409 for another uid than they have, 422 for an invalid request.
+    /// Errors: 400 for a body that can't be decoded or a bound object of a kind that can't be bound to, 404 if the
+    /// account or that object does not exist, 409 for a uid that is not theirs, 422 for an invalid request.
     pub async fn create_token(
         &self,
         issuer: &TokenIssuer,
@@ -95,7 +95,8 @@ impl Registry {
         shortened
     }
 
-    /// What the token says that a complete request asks for. One of a pod for this server lives longer than it says.
+    /// The claims of the token for a completed request. A pod's token for this server lives longer than its request
+    /// says.
     fn token_claims(
         &self,
         issuer: &TokenIssuer,
@@ -122,7 +123,7 @@ impl Registry {
         }
     }
 
-    /// Notes the object without which the token is to be nobody's.
+    /// Records the object that the token is bound to: without it the token is not valid.
     async fn bind(&self, about: &mut About, reference: &Value) -> Result<(), Status> {
         let text = |name: &str| reference.str_at(&[name]);
         let (kind, name) = (text("kind"), text("name"));
@@ -158,7 +159,7 @@ impl Registry {
         }
     }
 
-    /// Notes a pod of the account, and the node on which it runs.
+    /// Records a pod of the account, and the node on which it runs.
     async fn bind_pod<'a>(&self, about: &'a mut About, name: &str) -> Result<&'a NamedObject, Status> {
         let stored = self.stored_in_core("pods", &format!("{}/{name}", about.namespace), name).await?;
         let pod = json::decode(&stored.bytes).map_err(|error| Status::internal_error(&error.to_string()))?;
@@ -171,7 +172,7 @@ impl Registry {
         }
         let node = pod.str_at(&["spec", "nodeName"]);
         if !node.is_empty() {
-            // Without the node the token still says where the pod runs.
+            // If the node is missing, the token still names it.
             let unknown = NamedObject { name: node.to_owned(), uid: String::new() };
             about.node = Some(match self.named("nodes", node, node).await {
                 Err(status) if status.code == 404 => unknown,
@@ -195,7 +196,7 @@ impl Registry {
     }
 }
 
-/// The request may leave the name out.
+/// The request may omit the name.
 fn check_name(request: &Value, account: &str) -> Result<(), Status> {
     let name = request.str_at(&["metadata", "name"]);
     if name.is_empty() || name == account {
@@ -206,7 +207,7 @@ fn check_name(request: &Value, account: &str) -> Result<(), Status> {
     Err(Status::invalid(GROUP, KIND, account, &error.into()))
 }
 
-/// Fills in what the request leaves out, and what it is not asked for.
+/// Fills in the fields that the request omits, and those that the server sets.
 fn complete(
     request: &mut Value,
     target: &Target,
@@ -226,7 +227,7 @@ fn complete(
     metadata.insert("creationTimestamp", Value::from(time::format_seconds(moment)));
 }
 
-/// A request that names a uid means the account that has it.
+/// If a request has a uid, the account must have the same.
 fn check_uid(object: &Value, name: &str, account: &NamedObject) -> Result<(), Status> {
     let uid = object.str_at(&["metadata", "uid"]);
     if uid.is_empty() || uid == account.uid {

@@ -9,7 +9,7 @@ use super::decode::{Body, FieldValidation, decode_object};
 use super::write::{Desired, Presence, RequestedWrite, Sent, uid_precondition};
 use super::{Registry, Subresource, Target, Warnings, Written};
 
-/// What a PUT needs beside its target.
+/// The parameters of a PUT, besides its target.
 pub struct UpdateRequest {
     pub body: Body,
     pub field_validation: FieldValidation,
@@ -51,7 +51,7 @@ impl Registry {
 
     /// Writes the status of an object for a controller, over the revision that `object` names.
     ///
-    /// Errors: 404 and 409 where the object has changed or is gone.
+    /// Errors: 404 or 409 if the object is gone or has changed.
     pub async fn write_status(
         &self,
         target: &Target,
@@ -64,12 +64,12 @@ impl Registry {
         self.write_own(target, user, Desired::Sent { object, manager, sent: None }).await
     }
 
-    /// Says that the content of a namespace is gone: its own finalizer goes, and with the last one the namespace.
+    /// Records that a namespace is empty: its own finalizer is removed, and with the last finalizer the namespace.
     pub async fn finalize_namespace(&self, target: &Target, user: &UserInfo) -> Result<Written, Status> {
         self.write_own(target, user, Desired::Emptied).await
     }
 
-    /// Changes an object that is there, without a client's options and for nobody who reads warnings.
+    /// Changes an existing object, without a client's options; warnings are dropped.
     async fn write_own(&self, target: &Target, user: &UserInfo, desired: Desired<'_>) -> Result<Written, Status> {
         let presence = Presence::Present { uid: None };
         let write = RequestedWrite { user, dry_run: false, options: &Value::Null, presence, desired };
@@ -86,7 +86,7 @@ fn read(target: &Target, request: &UpdateRequest, warnings: &mut Warnings) -> Re
     Ok(object)
 }
 
-/// Whether a write makes an object that is not there: of some kinds, and then through their `/status`, too.
+/// Whether an update creates a missing object: for some kinds it does, even through their `/status`.
 pub(super) fn creates_on_update(target: &Target) -> bool {
     let is_whole = matches!(target.subresource, Subresource::Main | Subresource::Status);
     is_whole && target.resource.strategy.creates_on_update()

@@ -1,7 +1,7 @@
-//! What a request is told beside its answer.
+//! Warnings and audit annotations of a request, besides its answer.
 //!
-//! In: texts, as the steps of a verb find something to warn of. Out: those that Warning headers have room for, each once, in
-//! their order; and what the audit log is told.
+//! In: texts, from the steps of a verb. Out: those that Warning headers have room for, each once, in their order; and
+//! the annotations for the audit log.
 //!
 //! Source: `k8s.io/apiserver/pkg/endpoints/filters/warning.go`, release 1.37.
 
@@ -16,7 +16,7 @@ use crate::work;
 
 /// How many characters of warnings are sent in full.
 pub const WARNINGS_CHARACTERS_MAX: usize = 4096;
-/// How many characters of each are sent where that is too little.
+/// How many characters of each are sent if they exceed that limit.
 pub const WARNING_CHARACTERS_MAX: usize = 256;
 
 /// The texts of Warning headers, and annotations of the audit log.
@@ -27,43 +27,43 @@ pub struct Warnings {
     seen: HashSet<u64>,
     hasher: RandomState,
     characters: usize,
-    /// How many characters there are where each text is cut.
+    /// The number of characters if each text is truncated.
     cut_characters: usize,
-    /// Lists and maps that the object came with empty. Go keeps them until it writes the object: errors show them.
+    /// Empty lists and maps in the object as sent. Go keeps them until it encodes the object, so errors show them.
     sent_empty: Vec<Empty>,
-    /// Whether admission has replaced the object of this try, and what came empty with it.
+    /// Whether admission has replaced the object of this attempt, and with it the empty lists and maps.
     is_replaced: bool,
-    /// Whether the object is kept that the request sends.
+    /// Whether the object in the request is kept.
     keeps_object: bool,
     sent_object: Option<Value>,
 }
 
 impl Warnings {
-    /// Those that keep the object that the request sends, for the audit log.
+    /// Warnings that keep the object in the request, for the audit log.
     pub fn with_sent_object() -> Self {
         Warnings { keeps_object: true, ..Warnings::default() }
     }
 
-    /// Remembers the object of the request, as it is read with its defaults, where it is wanted.
+    /// Remembers the object of the request, decoded and with defaults, if it is wanted.
     pub fn note_object(&mut self, object: &Value) {
         if self.keeps_object {
             self.sent_object = Some(object.clone());
         }
     }
 
-    /// The object of the request, where it was kept and read.
+    /// The object of the request, if it was decoded and kept.
     pub fn take_sent_object(&mut self) -> Option<Value> {
         self.sent_object.take()
     }
 
-    /// Adds a text, unless it is there already or would not be sent.
+    /// Adds a text, unless it has been added already or would not be sent.
     pub fn add(&mut self, text: impl Into<String>) {
         let mut text = text.into();
         work::bytes(text.len());
         if text.is_empty() || self.is_full() || !self.seen.insert(self.hasher.hash_one(&text)) {
             return;
         }
-        // Of one that alone is too long, only the beginning is sent.
+        // If a single text is too long, only its beginning is sent.
         if let Some((end, _)) = text.char_indices().nth(WARNINGS_CHARACTERS_MAX + 1) {
             text.truncate(end);
         }
@@ -73,7 +73,7 @@ impl Warnings {
         self.notes.warnings.push(text);
     }
 
-    /// Whether what is added now is not sent.
+    /// Whether further texts would not be sent.
     fn is_full(&self) -> bool {
         self.characters > WARNINGS_CHARACTERS_MAX && self.cut_characters >= WARNINGS_CHARACTERS_MAX
     }
@@ -87,7 +87,8 @@ impl Warnings {
         &self.notes.annotations
     }
 
-    /// Adds what another has; of annotations the latest stay, which are those of the attempt that counts.
+    /// Adds the contents of `notes`; the latest annotations replace earlier ones, as they are those of the attempt that
+    /// counts.
     pub fn absorb(&mut self, notes: Notes) {
         self.extend(notes.warnings);
         self.notes.annotations.extend(notes.annotations);
@@ -97,27 +98,28 @@ impl Warnings {
         self.notes
     }
 
-    /// Those of another try at the same request.
+    /// The warnings of the next attempt at the same request.
     pub fn for_next_try(&self) -> Self {
         Warnings { sent_empty: self.sent_empty.clone(), ..Warnings::default() }
     }
 
-    /// Remembers what the object of the request came with empty.
+    /// Remembers the empty lists and maps of the object in the request.
     pub fn note_empty(&mut self, empty: Vec<Empty>) {
         self.sent_empty = empty;
     }
 
-    /// That a webhook or a policy has replaced the object: it was read anew, from JSON that leaves empties out.
+    /// Records that a webhook or a policy has replaced the object: it was decoded again, from JSON without empty lists
+    /// and maps.
     pub fn note_replaced(&mut self) {
         self.is_replaced = true;
     }
 
-    /// What the object of the request came with empty.
+    /// The empty lists and maps of the object in the request.
     pub fn sent_empty(&self) -> &[Empty] {
         &self.sent_empty
     }
 
-    /// Whether the object of the request came with something empty that is left out of it.
+    /// Whether the object in the request had an empty list or map that `object` lacks.
     pub fn has_empty_in(&self, object: &Value) -> bool {
         !self.is_replaced && self.sent_empty.iter().any(|empty| empty.is_missing_in(object))
     }

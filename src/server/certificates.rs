@@ -24,7 +24,7 @@ use crate::kinds::certificates::{Request, RequestError, Subject, UnreadableSubje
 use crate::value::base64;
 use crate::work;
 
-/// The name under which the CA is kept.
+/// The name under which the CA is stored.
 pub const SECRET: &str = "ca";
 const AUTHORITY_DAYS: u64 = 3650;
 /// Below the 825 days beyond which Apple's clients refuse a server.
@@ -62,7 +62,7 @@ pub struct Identity {
 }
 
 impl Authority {
-    /// The CA among `secrets`; on first start one is made and kept.
+    /// The CA among `secrets`; at the first start one is created and stored.
     pub async fn load(secrets: &dyn Secrets) -> Result<Self, CertificateError> {
         let kept = match secrets.read(SECRET).await.map_err(CertificateError::Secrets)? {
             Some(kept) => kept,
@@ -132,7 +132,7 @@ impl Authority {
     }
 }
 
-/// How far before its issue a certificate that was asked for is valid, and below which life its end is not moved as well.
+/// How far a requested certificate is backdated, and below which lifetime its end is not moved as well.
 /// Source: `pkg/controller/certificates/signer`, release 1.37.
 const SIGNED_BACKDATE: Duration = Duration::from_secs(5 * 60);
 const SIGNED_SHORT: Duration = Duration::from_secs(8 * 3600);
@@ -166,7 +166,7 @@ impl Authority {
     /// The certificate that a request asks for, in PEM.
     fn certificate_for(&self, request: &[u8], usages: &[&str], valid_for: Duration) -> Result<String, SignError> {
         let form = |error: &dyn std::error::Error| SignError::Form(error.to_string());
-        // rcgen has a reader of requests, which refuses names that Go writes and extensions that are of no account.
+        // rcgen has a reader of requests, which refuses names that Go writes and extensions that don't matter here.
         let (_, request) = X509CertificationRequest::from_der(request).map_err(|error| form(&error))?;
         // As it was admitted; what nothing is known of there may be known to the parser.
         if !Request::is_proven(&request).map_err(SignError::Signature)? {
@@ -203,7 +203,7 @@ impl Authority {
     }
 }
 
-/// The other names that are asked for, of the sorts that Kubernetes' signer copies.
+/// The requested alternative names, of the types that Kubernetes' signer copies.
 fn alternative_names(request: &X509CertificationRequest<'_>) -> Result<Vec<SanType>, SignError> {
     let mut names = Vec::new();
     for extension in request.requested_extensions().into_iter().flatten() {
@@ -308,8 +308,8 @@ pub mod tests {
     use crate::server::SecretsError;
     use crate::server::subject::element;
 
-    /// A certificate of X.509 version 1 for `name` of the group `dev`, as `openssl x509 -req` makes it: without a version and
-    /// without extensions.
+    /// A certificate of X.509 version 1 for `name` of the group `dev`, as `openssl x509 -req` creates it: without a
+    /// version and without extensions.
     pub fn in_version_1(authority: &Authority, name: &str) -> Identity {
         let issued = authority.issue_client(name, &["dev"]).expect("a certificate is issued");
         let (chain, _) = issued.to_der().expect("it is well-formed");
@@ -335,7 +335,7 @@ pub mod tests {
         Identity { certificate_pem, key_pem: issued.key_pem }
     }
 
-    /// One that has the authority's name, but may not sign others.
+    /// An identity with the authority's name that may not sign others.
     pub fn posing_as(authority: &Authority) -> Authority {
         let leaf = authority.issue_client("skiff-ca", &[]).expect("a certificate is issued");
         Authority::from_bytes((leaf.certificate_pem + &leaf.key_pem).into_bytes()).expect("they fit")

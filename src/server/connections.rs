@@ -36,20 +36,20 @@ const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 const HEADERS_READ_MAX: Duration = Duration::from_secs(32);
 const HEADERS_SIZE_BYTES_MAX: usize = 1 << 20;
 const HEADERS_COUNT_MAX: usize = 1000;
-/// What client-go opens on one connection before it takes a second one.
+/// The number of streams that client-go opens on one connection before it opens a second one.
 const STREAMS_MAX: u32 = 1000;
-/// How much of a body a client may send that nobody has read yet, and of all bodies on a connection.
+/// The limit of unread bytes of one body, and of all bodies on a connection.
 const STREAM_UNREAD_BYTES_MAX: u32 = 128 << 10;
 const CONNECTION_UNREAD_BYTES_MAX: u32 = 512 << 10;
 /// A client may cancel all its watches at once; each reset waits here until it is seen.
 const RESET_STREAMS_MAX: usize = 4 * STREAMS_MAX as usize;
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 const PING_ANSWER_MAX: Duration = Duration::from_secs(15);
-/// How long a client may take to read something of what it is sent.
+/// How long a client may take to read any of the data that is sent to it.
 const STALLED_MAX: Duration = Duration::from_secs(30);
 /// How long requests may take to finish once the server stops.
 const DRAIN_MAX: Duration = Duration::from_millis(400);
-/// How long a connection may take to end that was told to, without a request at work.
+/// How long an idle connection may take to close when it is told to.
 const CLOSE_MAX: Duration = Duration::from_secs(1);
 /// How long a new connection may go without a request: kube-apiserver's `ReadHeaderTimeout`.
 const FIRST_REQUEST_MAX: Duration = HEADERS_READ_MAX;
@@ -57,7 +57,7 @@ const FIRST_REQUEST_MAX: Duration = HEADERS_READ_MAX;
 const IDLE_MAX: Duration = Duration::from_secs(90);
 /// How long to wait when the process has no file descriptor left for another connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
-/// How often that is told.
+/// How often that is logged.
 const ACCEPT_TOLD_INTERVAL: Duration = Duration::from_secs(10);
 
 /// What answers requests: anything that is a tower service of hyper's requests, such as an `axum::Router`.
@@ -79,7 +79,7 @@ impl<S> Service for S where
 {
 }
 
-/// Everything that listens for one service.
+/// All listeners of one service.
 pub struct Connections<S> {
     service: S,
     gate: Gate,
@@ -92,19 +92,19 @@ pub struct Connections<S> {
 }
 
 impl<S: Service> Connections<S> {
-    /// Serves at most so many connections at once.
+    /// Serves at most `connections_max` connections at once.
     pub fn new(service: S, gate: Gate, connections_max: usize) -> Self {
         Connections::among(service, gate, OpenConnections::new(connections_max))
     }
 
-    /// Serves connections that have their places among those of others.
+    /// Serves connections that share their slots with other services.
     pub fn among(service: S, gate: Gate, open: OpenConnections) -> Self {
         let (stop, stopping) = Stop::new();
         let (alive, all_done) = mpsc::channel(1);
         Connections { service, gate, open, stop, stopping, alive, all_done }
     }
 
-    /// The places of its connections.
+    /// The slots of its connections.
     pub fn places(&self) -> OpenConnections {
         self.open.clone()
     }
@@ -161,8 +161,8 @@ impl<S: Service> Connections<S> {
         });
     }
 
-    /// Stops accepting, ends the watches, and waits until every request has its answer, for 400 ms or `drain` at most. What
-    /// takes longer is cut off: it was not acknowledged.
+    /// Stops accepting, ends the watches, and waits until every request has its answer, for at most 400 ms or `drain`.
+    /// What takes longer is cut off: it was not acknowledged.
     pub async fn shut_down(self, drain: Option<Duration>) {
         let Connections { stop, alive, mut all_done, .. } = self;
         stop.stop();
@@ -206,7 +206,7 @@ impl<S: Service> Connections<S> {
     }
 }
 
-/// The next connection, and its place; `None` where accepting failed.
+/// The next connection, and its slot; `None` if accepting failed.
 async fn next(
     listener: &TcpListener,
     open: &OpenConnections,
@@ -224,7 +224,7 @@ async fn next(
     }
 }
 
-/// What kept connections from being accepted, which lasts and is told now and then.
+/// Persistent errors while accepting connections, which are logged now and then.
 #[derive(Default)]
 struct AcceptErrors {
     told: Option<Instant>,
@@ -255,7 +255,7 @@ struct Connection<S> {
 }
 
 impl<S: Service> Connection<S> {
-    /// Serves one connection until its client or the server ends it.
+    /// Serves one connection until the client or the server ends it.
     async fn serve(
         self,
         stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -344,7 +344,7 @@ impl<S: Service> Connection<S> {
     }
 }
 
-/// Until when a connection may stay without a request.
+/// How long a connection may stay open without a request.
 fn idle_until(doing: ConnectionActivity) -> Instant {
     match doing {
         ConnectionActivity::Something => Instant::now() + IDLE_MAX,
@@ -354,7 +354,7 @@ fn idle_until(doing: ConnectionActivity) -> Instant {
 }
 
 impl Gate {
-    /// Puts the sender of a request among its extensions; returns the answer to one who is refused.
+    /// Adds the user of a request to its extensions; returns the answer if the request is refused.
     async fn admit(&self, listener: &ListenerKind, request: &mut Request<Incoming>) -> Option<Response<Body>> {
         let user = match listener {
             ListenerKind::Loopback if !loopback::is_local_request(request.uri(), request.headers()) => {

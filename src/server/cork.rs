@@ -1,9 +1,9 @@
-//! What a connection writes in one turn leaves together.
+//! Sends what a connection writes in one turn together.
 //!
-//! HTTP/2 writes a frame at a time: each would be a TLS record and a system call of its own, and fifty events of fifty watches
-//! fifty of them. So small writes are gathered while the connection has its turn (a poll of its future), a TLS record's worth
-//! at most, and go to the stream when the turn is over. Nothing waits longer than that. A stream that takes no more holds what
-//! was gathered, and nothing is added to it.
+//! HTTP/2 writes one frame at a time: each would be a separate TLS record and system call, and fifty events of fifty
+//! watches fifty of them. So small writes are gathered while the connection has its turn (a poll of its future), a TLS
+//! record's worth at most, and go to the stream when the turn is over. Nothing waits longer than that. A stream that
+//! takes no more holds what was gathered, and nothing is added to it.
 //!
 //! An upgraded connection ends, and leaves its stream to another task. What it has gathered is sent before anything of that.
 
@@ -16,7 +16,7 @@ use std::task::{Context, Poll, Waker, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// How much is gathered before it goes to the stream within a turn: what fits into a TLS record.
+/// How much is gathered before it is written to the stream within a turn: what fits into a TLS record.
 const GATHERED_BYTES_MAX: usize = 16 << 10;
 /// A write of this size gains nothing by being copied beside others.
 const DIRECT_BYTES_MIN: usize = 8 << 10;
@@ -26,7 +26,7 @@ thread_local! {
     static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// `stream` as its connection is to use it, and what ends the turns of that.
+/// The wrapped `stream` for the connection, and the handle that ends the connection's turns.
 pub fn cork<S>(stream: S) -> (Corked<S>, Cork<S>) {
     let gathered = Gathered {
         stream,
@@ -54,9 +54,9 @@ struct Gathered<S> {
     written: usize,
     /// The connection is over, and whoever has the stream now writes to it as to any other.
     is_over: bool,
-    /// The stream takes no more for now.
+    /// The stream currently accepts no more.
     is_blocked: bool,
-    /// Nothing was written to the stream since it was last flushed.
+    /// Whether nothing was written to the stream since it was last flushed.
     is_flushed: bool,
     /// The holder of the stream, which waits until the rest of the connection's bytes is sent.
     successor: Option<Waker>,
@@ -67,7 +67,7 @@ fn lock<S>(shared: &Mutex<Gathered<S>>) -> MutexGuard<'_, Gathered<S>> {
 }
 
 impl<S: AsyncWrite + Unpin> Cork<S> {
-    /// Runs `connection` to its end, whose stream this is; after each of its turns what it wrote is sent.
+    /// Runs `connection`, which uses this stream, to its end; after each of its turns, what it wrote is sent.
     ///
     /// Errors: those of the connection, or those of the stream. Cancel-safe where it is polled on by reference.
     pub fn turns<F: Future>(self, connection: Pin<&mut F>) -> Turns<'_, F, S> {
@@ -79,7 +79,7 @@ impl<S: AsyncWrite + Unpin> Cork<S> {
 pub struct Turns<'c, F: Future, S> {
     connection: Pin<&'c mut F>,
     cork: Cork<S>,
-    /// How the connection ended, while the last of what it wrote waits.
+    /// The result of the connection, while its last output is waiting.
     ended: Option<F::Output>,
 }
 
@@ -122,7 +122,7 @@ where
 }
 
 impl<S: AsyncWrite + Unpin> Gathered<S> {
-    /// Ready when everything that was gathered is the stream's.
+    /// Ready when everything that was gathered has been written to the stream.
     fn poll_drain(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.written < self.bytes.len() {
             self.is_blocked = true;
@@ -157,7 +157,7 @@ impl<S: AsyncWrite + Unpin> Gathered<S> {
         self.written = 0;
     }
 
-    /// Ready when `size_bytes` more may be written: true where they are to be gathered, false where they go to the stream.
+    /// Ready when `size_bytes` more may be written: true if they must be gathered, false if they go to the stream.
     fn poll_room(&mut self, context: &mut Context<'_>, size_bytes: usize) -> Poll<io::Result<bool>> {
         if self.is_over {
             ready!(self.poll_succeed(context));
@@ -178,7 +178,7 @@ impl<S: AsyncWrite + Unpin> Gathered<S> {
         Poll::Pending
     }
 
-    /// Notes that the stream has taken something.
+    /// Records that the stream has accepted something.
     fn noted<T>(&mut self, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         self.is_flushed &= written.is_pending();
         written

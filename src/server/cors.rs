@@ -1,4 +1,4 @@
-//! Cross-origin requests: which web pages of other origins a browser may let read the answers.
+//! Cross-origin requests: the web pages of which other origins may read answers in a browser.
 //!
 //! Source: `WithCORS` of `k8s.io/apiserver/pkg/server/filters`, and `validateCorsAllowedOriginList`, release 1.36.
 
@@ -21,7 +21,7 @@ const HEADERS: [(HeaderName, &str); 4] = [
     (ACCESS_CONTROL_ALLOW_CREDENTIALS, "true"),
 ];
 
-/// What an expression must have so that it is about a whole host: one of these, and one of those.
+/// An expression must match a whole host, so it must contain one of these, and one of those.
 const BEGINNINGS: [&str; 2] = ["^", "//"];
 const ENDS: [&str; 2] = ["$", ":"];
 
@@ -43,12 +43,12 @@ impl AllowedOrigins {
     ///
     /// # Errors
     ///
-    /// A text is not a pattern, or one that is about a part of a host.
+    /// A text is not a pattern, or matches only part of a host.
     pub fn parse(patterns: &[String]) -> Result<Self, OriginError> {
         patterns.iter().map(|text| read(text)).collect::<Result<_, _>>().map(AllowedOrigins)
     }
 
-    /// The origin of a request, where it is allowed.
+    /// The origin of a request, if it is allowed.
     pub(super) fn origin(&self, headers: &HeaderMap) -> Option<HeaderValue> {
         if self.0.is_empty() {
             return None;

@@ -1,4 +1,4 @@
-//! What the system grants the process: file descriptors, and addresses for stacks.
+//! The limits that the system sets for the process: file descriptors, and address space for stacks.
 
 use std::thread;
 
@@ -12,22 +12,22 @@ pub const STACK_BYTES: u64 = 64 << 20;
 /// Descriptors that connections never take: for the database, logs, calls of webhooks, and the next connection while
 /// another one is closed for it.
 const RESERVED: u64 = 64;
-/// Addresses for all but the threads of the runtime: code, objects, and the database's own threads.
+/// Address space for everything but the threads of the runtime: code, objects, and the database's own threads.
 const ADDRESSES_RESERVED_BYTES: u64 = 512 << 20;
 
-/// Raises the number of descriptors to what the process may have, and returns how many of them connections may take.
+/// Raises the limit of descriptors as far as possible, and returns how many of them connections may use.
 ///
-/// Where few are granted, half of them stay reserved.
+/// If there are few, half of them stay reserved.
 pub fn connections_max() -> usize {
     let granted = raised();
     usize::try_from(granted - RESERVED.min(granted / 2)).unwrap_or(usize::MAX)
 }
 
-/// The limit of descriptors, once it is as high as it may be.
+/// The limit of descriptors, after raising it as far as possible.
 #[cfg(unix)]
 fn raised() -> u64 {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    // A system that has more to say than the hard limit refuses; then the soft one stays.
+    // If the hard limit is above the system's own maximum, this fails; then the soft limit stays.
     match setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
         Ok(()) => maximum.unwrap_or(u64::MAX),
         Err(_) => current.unwrap_or(u64::MAX),
@@ -44,12 +44,12 @@ fn raised() -> u64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Threads {
     pub workers: usize,
-    /// For what blocks, such as the disk.
+    /// For blocking work, such as disk access.
     pub blocking: usize,
 }
 
-/// The threads of this program's runtime: as many workers as there are processors, or as many as the process has addresses
-/// for, which may be limited (`ulimit -v`). `None` where there is not even one of each.
+/// The threads of this program's runtime: as many workers as there are processors, or as many as fit into the address
+/// space, which may be limited (`ulimit -v`). `None` if there is not even room for one of each.
 pub fn threads() -> Option<Threads> {
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let wanted = Threads { workers: processors, blocking: THREADS_BESIDE };
@@ -60,13 +60,13 @@ pub fn threads() -> Option<Threads> {
 }
 
 fn threads_within(limit: u64, wanted: Threads, stack_bytes: u64) -> Option<Threads> {
-    // The allocators take as much again for each thread.
+    // The allocators use the same amount again for each thread.
     let fitting = limit.saturating_sub(ADDRESSES_RESERVED_BYTES) / (2 * stack_bytes);
     let each = usize::try_from(fitting / 2).unwrap_or(usize::MAX);
     (each > 0).then(|| Threads { workers: wanted.workers.min(each), blocking: wanted.blocking.min(each) })
 }
 
-/// How many bytes the process may have addresses for; `None` for any number.
+/// The limit of the address space in bytes; `None` for no limit.
 #[cfg(unix)]
 pub fn addresses() -> Option<u64> {
     getrlimit(Resource::As).current

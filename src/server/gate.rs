@@ -18,24 +18,25 @@ const HEALTH_PATHS: [&str; 3] = ["/healthz", "/livez", "/readyz"];
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
-/// What kube-apiserver answers to somebody it does not know.
+/// kube-apiserver's answer to an unknown client.
 const UNAUTHORIZED: &str = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}
 "#;
 
-/// Tells who sends a request: first by a proxy's headers, then by the client certificate, then by a bearer token.
+/// Determines the sender of a request: first by a proxy's headers, then by the client certificate, then by a bearer
+/// token.
 #[derive(Clone)]
 pub struct Gate {
     tokens: Arc<Tokens>,
-    /// Whether somebody who shows nothing is let in, as nobody in particular.
+    /// Whether a client without credentials is accepted, as the anonymous user.
     anonymous: bool,
     request_header: Arc<RequestHeader>,
     pub(super) allowed_origins: Arc<AllowedOrigins>,
-    /// Told of whom it does not let in.
+    /// Records the requests that are refused.
     failed_authentication: Option<FailedAuthentication>,
 }
 
 impl Gate {
-    /// A gate that takes the bearer tokens that `tokens` know.
+    /// A gate that accepts the bearer tokens that `tokens` know.
     pub fn new(tokens: Arc<Tokens>) -> Self {
         Gate {
             tokens,
@@ -46,29 +47,29 @@ impl Gate {
         }
     }
 
-    /// The same, letting in who shows nothing about themselves, if so.
+    /// The same gate, which accepts anonymous requests if `anonymous`.
     pub fn with_anonymous(self, anonymous: bool) -> Self {
         Gate { anonymous, ..self }
     }
 
-    /// The same, believing proxies what they say in these headers.
+    /// The same gate, which trusts these headers of proxies.
     pub fn with_request_header(self, request_header: RequestHeader) -> Self {
         Gate { request_header: Arc::new(request_header), ..self }
     }
 
-    /// The same, letting web pages of these origins read its answers.
+    /// The same gate, which lets web pages of these origins read the answers.
     pub fn with_allowed_origins(self, allowed_origins: Arc<AllowedOrigins>) -> Self {
         Gate { allowed_origins, ..self }
     }
 
-    /// The same, telling of whom it does not let in.
+    /// The same gate, which records refused requests.
     pub fn with_failed_authentication(self, failed_authentication: FailedAuthentication) -> Self {
         Gate { failed_authentication: Some(failed_authentication), ..self }
     }
 
-    /// Refuses a request from nobody known.
+    /// Refuses a request of an unknown client.
     pub(super) fn refuse<B>(&self, peer: &Peer, request: &mut Request<B>) -> Response<Body> {
-        // Its line and its answer have one name.
+        // The audit line and the answer have the same id.
         if let Ok(id) = HeaderValue::from_str(&audit_id(request.headers())) {
             request.headers_mut().insert(AUDIT_ID, id);
         }
@@ -78,9 +79,9 @@ impl Gate {
         unauthorized()
     }
 
-    /// The user; `None` for a request without an identity that we issued.
+    /// The user; `None` for a request without valid credentials.
     ///
-    /// A certificate that is not ours does not count, and a token beside it does.
+    /// A certificate that our CA did not sign is ignored, and a token is still checked.
     pub(super) async fn authenticate(&self, peer: &Peer, headers: &HeaderMap) -> Option<UserInfo> {
         let peer = match peer {
             Peer::Proxy(itself) => match self.request_header.user_of(&named_texts(headers)) {
@@ -117,7 +118,7 @@ fn named_texts(headers: &HeaderMap) -> Vec<(String, String)> {
     headers.iter().filter_map(text).collect()
 }
 
-/// The token among the sub-protocols of a WebSocket, beside which there must be another one to answer with.
+/// The token among the sub-protocols of a WebSocket, where there must also be another one for the answer.
 fn websocket_token(headers: &HeaderMap) -> Option<String> {
     if !websocket::is_upgrade(headers) {
         return None;
@@ -141,13 +142,13 @@ fn unauthorized() -> Response<Body> {
     refusal(StatusCode::UNAUTHORIZED, "application/json", UNAUTHORIZED)
 }
 
-/// The 403 for a request to the port without TLS that a web page may have sent.
+/// The 403 for a request on the port without TLS that a web page may have sent.
 pub fn not_local() -> Response<Body> {
     let text = "this port answers programs on this machine only: the Host header must be a loopback name\n";
     refusal(StatusCode::FORBIDDEN, "text/plain; charset=utf-8", text)
 }
 
-/// What a browser is answered that asks whether it may send a request.
+/// The answer to a browser's preflight request.
 pub(super) fn preflight() -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
@@ -155,7 +156,7 @@ pub(super) fn preflight() -> Response<Body> {
     response
 }
 
-/// Names the refusal as the audit log would.
+/// Adds the id of the audit log to the refusal.
 pub fn with_audit_id(mut refusal: Response<Body>, headers: &HeaderMap) -> Response<Body> {
     if let Ok(id) = HeaderValue::from_str(&audit_id(headers)) {
         refusal.headers_mut().insert(AUDIT_ID, id);

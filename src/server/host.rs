@@ -8,10 +8,10 @@ use hyper::ext::ReasonPhrase;
 use hyper::header::{CONNECTION, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::{HeaderMap, Method, Response, StatusCode, Version};
 
-/// What may stand in a Host header beside letters and digits.
+/// The characters that a Host header may contain besides letters and digits.
 const HOST_BYTES: &[u8] = b"!$%&'()*+,-.:;=[]_~";
 
-/// What a request without exactly one good Host header is answered with.
+/// The answer to a request without exactly one valid Host header.
 pub fn refusal(version: Version, method: &Method, headers: &HeaderMap) -> Option<Response<Body>> {
     if version >= Version::HTTP_2 {
         return None;

@@ -1,4 +1,4 @@
-//! The file that lets kubectl in.
+//! Writes the kubeconfig for kubectl.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -66,14 +66,14 @@ pub enum MergeError {
     Yaml(#[from] yaml::YamlError),
     #[error("it is not a kubeconfig")]
     NotKubeconfig,
-    /// The file that says so is there.
+    /// The lock file exists.
     #[error("another program is writing it; if none is, remove `{}`", .0.display())]
     Locked(PathBuf),
 }
 
 impl Kubeconfig<'_> {
-    /// Adds the context `name`, with its cluster and user of the same name, to the kubeconfig at `path`, and makes it the
-    /// current one. What has these names goes; the rest stays.
+    /// Adds the context `name`, with its cluster and user of the same name, to the kubeconfig at `path`, and makes it
+    /// the current one. Existing entries of these names are replaced; the rest stays.
     ///
     /// # Errors
     ///
@@ -109,7 +109,7 @@ impl Kubeconfig<'_> {
     }
 }
 
-/// What keeps others from writing a kubeconfig: a file beside it. Source: client-go, `clientcmd`.
+/// A lock that keeps other programs from writing a kubeconfig: a file next to it. Source: client-go, `clientcmd`.
 struct Lock(PathBuf);
 
 impl Lock {
@@ -132,7 +132,7 @@ impl Drop for Lock {
     }
 }
 
-/// Writes a file that its owner alone may read. A reader sees the old file or the new one, never half of one.
+/// Writes a file that only its owner may read. A reader sees the old file or the new one, never half of one.
 pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}.new", std::process::id()));
@@ -144,7 +144,7 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
         .and_then(|mut file| file.write_all(bytes))
         .and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
-        // What is left over is worth nothing; the first error is the one to tell.
+        // A leftover file is worthless; the first error is the one to report.
         let _ = fs::remove_file(&beside);
     }
     written

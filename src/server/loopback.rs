@@ -1,4 +1,4 @@
-//! What may reach the port without TLS: programs of this machine that mean to.
+//! Access to the port without TLS: only for programs of this machine that intend it.
 //!
 //! A web page may make a browser talk to a loopback address. Its requests name another host, or come from another
 //! origin, and are refused.

@@ -1,7 +1,7 @@
 //! Certificates by the names that clients ask for (SNI), beside the one for all others.
 //!
-//! Clients that connect to an address ask for no name: they are shown the certificate whose name is the address that they have
-//! reached.
+//! Clients that connect to an IP address send no name: they get the certificate for the address that they have
+//! connected to.
 //!
 //! Source: `named_certificates.go` and `tlsconfig.go` of `k8s.io/apiserver/pkg/server/dynamiccertificates`, release 1.36, and
 //! `getCertificate` of Go's `crypto/tls`.
@@ -20,7 +20,7 @@ use x509_parser::prelude::FromDer as _;
 use super::certificates::{CertificateError, Identity};
 use crate::meta::names::is_dns1123_subdomain;
 
-/// A certificate, and for which names it is shown; where there are none, for those that it has itself.
+/// A certificate, and the names for which it is used; if there are none, its own names.
 pub struct NamedIdentity {
     pub identity: Identity,
     pub names: Vec<String>,
@@ -30,7 +30,7 @@ pub struct NamedIdentity {
 #[derive(Clone, Debug)]
 pub(super) struct ByName {
     others: Arc<CertifiedKey>,
-    /// For clients that ask for no name.
+    /// For clients that send no name.
     nameless: Arc<CertifiedKey>,
     named: Arc<HashMap<String, Arc<CertifiedKey>>>,
 }
@@ -59,7 +59,7 @@ impl ByName {
         Ok(ByName { nameless: Arc::clone(&others), others, named: Arc::new(all) })
     }
 
-    /// What is shown to those who have reached an address of this machine, where a certificate has its name.
+    /// The certificates for clients that connect to an address of this machine, if there is one for that address.
     pub fn by_address(&self) -> impl Iterator<Item = (IpAddr, Self)> {
         self.named.iter().filter_map(|(name, certified)| {
             let address = name.parse().ok()?;

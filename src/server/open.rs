@@ -1,10 +1,10 @@
-//! The connections that are open: how many there may be, and which of them have nothing to do.
+//! The connections that are open: how many there may be, and which of them are idle.
 //!
-//! Where there are as many as there may be, the one that has had nothing to do for the longest time is closed for the next
-//! one. A connection has nothing to do while none of its requests is being read, worked on or answered.
+//! If the limit is reached, the connection that has been idle for the longest time is closed for the next one. A
+//! connection is idle while none of its requests is being read, worked on or answered.
 //!
-//! Several services may have their connections among the same places. One that has a share of them waits for a connection of
-//! its own to close once that is used up, so that the others find places.
+//! Several services may share the same slots. A service with a limited share waits until one of its own connections
+//! closes once the share is used up, so that the others find slots.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -22,22 +22,22 @@ use tokio::time::{Instant, timeout};
 
 use crate::http::around;
 
-/// How often is looked for a connection with nothing to do, while another one waits for its place.
+/// How often to look for an idle connection while a new one waits for a slot.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Shared by all that listens.
+/// Shared by all listeners.
 #[derive(Clone)]
 pub struct OpenConnections {
     places: Arc<Semaphore>,
     places_max: usize,
     idle: Arc<Mutex<Idle>>,
-    /// Those of the places that these connections may have; all, if there is none.
+    /// The share of the slots that these connections may have; all, if there is none.
     share: Option<Arc<Semaphore>>,
     /// The server or control plane that these connections belong to.
     owner: u64,
 }
 
-/// The connections that have nothing to do, the longest first.
+/// The idle connections, the longest idle one first.
 #[derive(Default)]
 struct Idle {
     next: u64,
@@ -49,10 +49,10 @@ struct IdleConnection {
     close: Arc<Notify>,
 }
 
-/// A place among the open connections. It lasts as long as the socket, also where that has become a WebSocket.
+/// The slot of an open connection. It lasts as long as the socket, even if that has become a WebSocket.
 pub struct ConnectionSlot {
     _permit: OwnedSemaphorePermit,
-    /// That in the share of its service.
+    /// The slot in the share of its service.
     _of_share: Option<OwnedSemaphorePermit>,
     /// The server waits for the last clone of it before it ends.
     _alive: mpsc::Sender<Infallible>,
@@ -63,22 +63,22 @@ pub struct Activity {
     idle: Arc<Mutex<Idle>>,
     owner: u64,
     close: Arc<Notify>,
-    /// Changes under the lock of `idle` alone.
+    /// Only changes under the lock of `idle`.
     state: Mutex<ConnectionState>,
 }
 
 struct ConnectionState {
     requests: usize,
-    /// Where it stands among those that have nothing to do, and since when.
+    /// Its key among the idle connections, and since when it is idle.
     idle: Option<(u64, Instant)>,
     was_asked: bool,
 }
 
-/// What a connection is doing with respect to the time it may do nothing.
+/// What a connection is doing, for its idle timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectionActivity {
     Something,
-    /// No request has come on it.
+    /// No request has arrived on it yet.
     NothingYet(Instant),
     Nothing(Instant),
 }
@@ -91,20 +91,20 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl OpenConnections {
-    /// At most so many connections.
+    /// For at most `connections_max` connections.
     pub fn new(connections_max: usize) -> Self {
         let places_max = connections_max.clamp(1, Semaphore::MAX_PERMITS);
         let places = Arc::new(Semaphore::new(places_max));
         OpenConnections { places, places_max, idle: Arc::default(), share: None, owner: 0 }
     }
 
-    /// Half of the same places, for another service.
+    /// Half of the same slots, for another service.
     pub fn half(&self) -> Self {
         let share = Arc::new(Semaphore::new(self.places_max.div_ceil(2)));
         OpenConnections { share: Some(share), owner: lock(&self.idle).number(), ..self.clone() }
     }
 
-    /// A place for one more connection: at once, or when another one has closed.
+    /// A slot for one more connection: at once, or when another one has closed.
     pub async fn admit(&self, alive: mpsc::Sender<Infallible>) -> Option<ConnectionSlot> {
         let of_share = match &self.share {
             Some(share) => Some(self.permit(share, Some(self.owner)).await?),
@@ -114,7 +114,7 @@ impl OpenConnections {
         Some(ConnectionSlot { _permit: permit, _of_share: of_share, _alive: alive })
     }
 
-    /// One of the places, for which idle connections are closed, those of `owner` or any.
+    /// One of the slots, for which idle connections are closed: those of `owner`, or any.
     async fn permit(&self, places: &Arc<Semaphore>, owner: Option<u64>) -> Option<OwnedSemaphorePermit> {
         let mut permit = Arc::clone(places).try_acquire_owned().ok();
         while permit.is_none() {
@@ -127,7 +127,7 @@ impl OpenConnections {
         permit
     }
 
-    /// Closes the connection that has had nothing to do for the longest time, if there is one.
+    /// Closes the connection that has been idle for the longest time, if there is one.
     pub fn close_longest_idle(&self) {
         self.close_longest_idle_of(None);
     }
@@ -152,7 +152,7 @@ impl OpenConnections {
 }
 
 impl Idle {
-    /// A number that nothing else has.
+    /// A unique number.
     fn number(&mut self) -> u64 {
         self.next += 1;
         self.next
@@ -170,7 +170,7 @@ impl Activity {
         state.idle = Some((idle.insert(self.owner, &self.close), Instant::now()));
     }
 
-    /// Notes that a request has come.
+    /// Records that a request has arrived.
     pub fn begin(self: &Arc<Self>) -> AtWork {
         let (mut idle, mut state) = (lock(&self.idle), lock(&self.state));
         state.requests += 1;
@@ -191,7 +191,7 @@ impl Activity {
         }
     }
 
-    /// Waits until this connection is to be closed for another one.
+    /// Waits until this connection must be closed for another one.
     pub async fn close_requested(&self) {
         self.close.notified().await;
     }
@@ -206,10 +206,10 @@ impl Drop for Activity {
 }
 
 impl AtWork {
-    /// The answer, during which the request is still at work.
+    /// The answer, during which the request still counts as active.
     pub fn during(self, answer: Response<Body>) -> Response<Body> {
         around(answer, move |body, context| {
-            // It is at its end when the body is.
+            // The request ends with the body.
             let _at_work = &self;
             body.poll_frame(context)
         })
@@ -226,7 +226,7 @@ impl Drop for AtWork {
     }
 }
 
-/// A stream that holds its place.
+/// A stream that holds its slot.
 pub struct Placed<S> {
     stream: S,
     _place: ConnectionSlot,

@@ -1,8 +1,8 @@
-//! A stream of HTTP/2 whose client no longer reads is cut off, and no other on its connection.
+//! Cuts off an HTTP/2 stream whose client no longer reads, but no other stream of the connection.
 //!
-//! The connection of such a client is alive: other streams are read. So the body of an answer tells when it has handed
-//! over a part, and the task of the stream ends where the next part is not asked for in time. To end a task resets its
-//! stream.
+//! The connection of such a client is alive: other streams are read. So the body of an answer records when it has
+//! handed over a part, and the task of the stream ends if the next part is not requested in time. Ending a task resets
+//! its stream.
 //!
 //! A stream's pace goes with its task and is not an argument: hyper starts the task through the executor and calls the service
 //! that makes the body, and hands nothing from the one to the other.
@@ -22,10 +22,10 @@ use tokio::time::{Sleep, sleep};
 
 use super::stall::Backlog;
 
-/// A part of a body. What is handed over is kept until it is sent, so that this bounds what a client holds that ceases
-/// to read.
+/// A part of a body. What is handed over is kept until it is sent, so this limits the memory for a client that stops
+/// reading.
 const PART_BYTES_MAX: usize = 16 << 10;
-/// How much a stream of HTTP/2 keeps that its client has not taken yet, beside one part.
+/// How much unsent data an HTTP/2 stream keeps, besides one part.
 pub const STREAM_BUFFER_BYTES_MAX: usize = 8 << 10;
 
 tokio::task_local! {
@@ -63,7 +63,7 @@ where
 struct Pace(AtomicU64);
 
 impl Pace {
-    /// Which part waits for the client.
+    /// The part that is waiting for the client, if any.
     fn waiting(&self) -> Option<u64> {
         Some(self.0.load(Ordering::Relaxed)).filter(|at| at % 2 == 1)
     }
@@ -74,7 +74,7 @@ struct Paced<F> {
     stream: Pin<Box<F>>,
     pace: Arc<Pace>,
     stalled_max: Duration,
-    /// Which part the client is waited for with, and for how long still.
+    /// The part that is waiting for the client, and how long it may still wait.
     waiting: Option<(u64, Pin<Box<Sleep>>)>,
 }
 
@@ -100,7 +100,7 @@ impl<F: Future<Output = ()>> Future for Paced<F> {
     }
 }
 
-/// The answer, with a body that hands over no more than its client has room for.
+/// The answer, with a body that hands over no more than its client can take.
 ///
 /// On a stream of HTTP/2 it tells its pace; on HTTP/1.1, where `backlog` is that of the whole connection, it waits until what
 /// was handed over is written.
@@ -148,7 +148,7 @@ impl Room {
                 if *since_flush_bytes < PART_BYTES_MAX {
                     return Poll::Ready(());
                 }
-                // Nobody knows what the client takes before the connection has tried to write.
+                // What the client accepts is unknown until the connection has tried to write.
                 *since_flush_bytes = 0;
                 context.waker().wake_by_ref();
                 Poll::Pending

@@ -1,4 +1,4 @@
-//! The signals that end the server, and what Windows has in their place.
+//! The signals that end the server, and their equivalents on Windows.
 
 use std::io;
 use std::process;
@@ -7,15 +7,16 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-/// How long an orderly end may take. What is cut off then was not acknowledged: that is on disk.
+/// How long an orderly shutdown may take. Whatever is cut off then was not acknowledged: acknowledged writes are on
+/// disk.
 const END_MAX: Duration = Duration::from_millis(900);
 /// The thread waits, and does nothing else.
 const STACK_BYTES: usize = 256 << 10;
-/// The exit code after a second signal, as Kubernetes' programs have it.
+/// The exit code after a second signal, as in Kubernetes' programs.
 const SECOND_SIGNAL: i32 = 1;
 
-/// Waits for SIGTERM and SIGINT on a thread of its own, so that they count also while all others are busy. On Windows these
-/// are Ctrl-Break and the window's end, and Ctrl-C.
+/// Waits for SIGTERM and SIGINT on a thread of its own, so that they are handled even if all other threads are busy. On
+/// Windows these are Ctrl-Break and the window's end, and Ctrl-C.
 ///
 /// The receiver gets the name of the first one. From then on the process has 900 ms to end by itself; it ends at once at
 /// the second one.
@@ -31,7 +32,7 @@ pub fn stop_requested() -> io::Result<oneshot::Receiver<&'static str>> {
     };
     let (first, requested) = oneshot::channel();
     let waiting = async move {
-        // A receiver that is gone needs no signal.
+        // If the receiver is gone, the signal is not needed.
         _ = first.send(signals.next().await);
         tokio::select! {
             _ = signals.next() => process::exit(SECOND_SIGNAL),
@@ -71,7 +72,7 @@ impl Signals {
     }
 }
 
-/// What a process of Windows sends to itself, which has no signals.
+/// The substitute on Windows, which has no signals: the process notifies itself.
 #[cfg(windows)]
 static STOP: tokio::sync::Notify = tokio::sync::Notify::const_new();
 

@@ -1,4 +1,5 @@
-//! What a database must do for the storage. SQLite, Postgres and memory do it; nothing here belongs to one of them.
+//! The interface between the storage and a database: SQLite, Postgres and memory implement it. Nothing here is specific
+//! to one of them.
 
 use std::iter::Sum;
 use std::sync::Arc;
@@ -14,29 +15,30 @@ use super::objects::Objects;
 use super::rows::Scanned;
 use super::{Change, Collection, StoreError, Stored, Write};
 
-/// How many writes one transaction takes at most.
+/// The maximum number of writes in one transaction.
 pub const BATCH_MAX: usize = 256;
 
 /// Part of a collection's log.
 #[derive(Debug)]
 pub struct LogPart {
-    /// In order, without gaps from where the log was asked for.
+    /// In order, without gaps from the requested revision on.
     pub changes: Vec<Change>,
-    /// The compacted revision, read after the changes: they are whole if it is not above where they begin.
+    /// The compacted revision, read after the changes: they are complete if it is not above the revision at which they
+    /// begin.
     pub compacted: Revision,
 }
 
 /// Part of the log of a database.
 pub struct WholeLog {
-    /// In order, without gaps from where the log was asked for.
+    /// In order, without gaps from the requested revision on.
     pub changes: Vec<(Collection, Change)>,
-    /// The newest and the compacted revision, read with the changes or after them: they are whole if the latter is not above
-    /// where they begin.
+    /// The newest and the compacted revision, read with the changes or after them: they are complete if the latter is
+    /// not above the revision at which they begin.
     pub newest: Revision,
     pub compacted: Revision,
 }
 
-/// Counts what costs time, for the tests that hold the budgets.
+/// Counts what costs time, for the tests of the budgets.
 #[derive(Debug, Default)]
 pub struct Stats {
     batches: AtomicU64,
@@ -45,14 +47,14 @@ pub struct Stats {
     commits: AtomicU64,
 }
 
-/// The counts of a moment.
+/// The counts at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreCounts {
     /// Batches of writes that were committed.
     pub batches: u64,
     /// Writes in those batches.
     pub writes: u64,
-    /// Statements of any kind, those that begin and end transactions too.
+    /// Statements of any kind, including those that begin and end transactions.
     pub statements: u64,
     /// Transactions that changed something: under full durability, each costs a disk sync.
     pub commits: u64,
@@ -93,30 +95,30 @@ impl Stats {
     }
 }
 
-/// A database: one transaction a batch, the log, and the index of what is live.
+/// A database: one transaction per batch, the log, and the index of live objects.
 ///
 /// Every call is safe to cancel: a transaction that was begun and not finished is rolled back.
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// Makes all writes of a batch, [`BATCH_MAX`] at most, whose guards hold, in one transaction and in their order; each sees those before it.
-    /// Each takes the next revision, so there are no gaps.
+    /// Makes those writes of a batch, at most [`BATCH_MAX`], whose guards hold, in one transaction and in their order;
+    /// each sees the effects of those before it. Each takes the next revision, so there are no gaps.
     ///
-    /// Returns an outcome a write, once they are as durable as was asked for. After an error it is for the log to say
-    /// whether the batch was made. `foreseen` may be out of date, and saves reading where it is not.
+    /// Returns one outcome per write, once they are as durable as requested. After an error only the log shows whether
+    /// the batch was made. `foreseen` may be out of date, and saves reading if it is not.
     async fn commit(&self, batch: &[Write], foreseen: Option<Foreseen>) -> Result<Vec<WriteOutcome>, StoreError>;
 
     /// The newest and the compacted revision.
     async fn revisions(&self) -> Result<(Revision, Revision), StoreError>;
 
-    /// The live objects of a collection, by key, and the newest revision of the database at that moment; `None` where they have
-    /// more than `bytes_max`. A database in memory holds them in any case, and has no such bound.
+    /// The live objects of a collection, by key, and the newest revision of the database at that moment; `None` if they
+    /// have more than `bytes_max`. A database in memory holds them anyway, and ignores the bound.
     async fn load_within(
         &self,
         collection: &Collection,
         bytes_max: usize,
     ) -> Result<Option<(Objects, Revision)>, StoreError>;
 
-    /// How many bytes the live objects of a collection have, where that can be told without reading them.
+    /// How many bytes the live objects of a collection have, if that is known without reading them.
     async fn size_bytes(&self, _collection: &Collection) -> Result<Option<usize>, StoreError> {
         Ok(None)
     }
@@ -130,8 +132,8 @@ pub trait Store: Send + Sync {
     /// The newest state of the object under `key`.
     async fn read(&self, collection: &Collection, key: &str) -> Result<Option<Arc<Stored>>, StoreError>;
 
-    /// The first `max` rows of the log after a revision and up to `until`. Of those that hold the present state of an object
-    /// whose bytes contain one of `texts`, the state.
+    /// The first `max` rows of the log after a revision and up to `until`. Rows that hold the current state of an
+    /// object whose bytes contain one of `texts` come with the state.
     async fn scan(
         &self,
         texts: &[&str; 3],
@@ -140,35 +142,36 @@ pub trait Store: Send + Sync {
         max: usize,
     ) -> Result<Vec<Scanned>, StoreError>;
 
-    /// How often the log is to be polled; `None` where no other process can write.
+    /// How often the log is to be polled; `None` if no other process can write.
     fn polled_every(&self) -> Option<Duration>;
 
-    /// Whether another process may have acknowledged something after `revision`; true where that can't be told without
+    /// Whether another process may have acknowledged something after `revision`; true if that isn't known without
     /// asking the database.
     fn may_be_ahead_of(&self, _revision: Revision) -> bool {
         self.polled_every().is_some()
     }
 
-    /// Waits until another process seems to have written. It may miss one, and may wake for nothing. Cancel-safe.
+    /// Waits until another process seems to have written. It may miss a write, and may wake up without one.
+    /// Cancel-safe.
     async fn written_elsewhere(&self);
 
-    /// The live objects of all collections that expire at or before `now_ms`, a bounded number a call.
+    /// The live objects of all collections that expire at or before `now_ms`, a bounded number per call.
     async fn expired(&self, now_ms: i64) -> Result<Vec<(Collection, Arc<Stored>)>, StoreError>;
 
-    /// Whether anything that is stored may ever expire; true where that can't be told without asking the database.
+    /// Whether anything that is stored may ever expire; true if that isn't known without asking the database.
     fn may_expire(&self) -> bool {
         true
     }
 
-    /// How long what was there when it was opened had been there, at least.
+    /// The minimum age of the contents at the time the database was opened.
     fn age(&self) -> Duration {
         Duration::ZERO
     }
 
-    /// Removes superseded rows up to `to`, a bounded number a call; true while there is more to do.
+    /// Removes superseded rows up to `to`, a bounded number per call; true while there is more to do.
     async fn compact(&self, to: Revision) -> Result<bool, StoreError>;
 
-    /// The value under `name`; stores `made` where there is none. It is as durable as the first write after it.
+    /// The value under `name`; stores `made` if there is none. It is as durable as the first write after it.
     async fn secret(&self, name: &str, made: &[u8]) -> Result<Vec<u8>, StoreError>;
 
     /// The value under `name`.
@@ -180,18 +183,18 @@ pub trait Store: Send + Sync {
     /// Takes or keeps the lease `name` until `expires_at_ms`; false while another holder has it.
     async fn lease(&self, name: &str, holder: &str, now_ms: i64, expires_at_ms: i64) -> Result<bool, StoreError>;
 
-    /// Makes some room on a disk that is full, for what makes more; false where there is none to be had.
+    /// Frees some space on a full disk, for the operations that free more; false if that is not possible.
     async fn make_room(&self) -> bool {
         false
     }
 
-    /// Keeps some room for a disk that is full.
+    /// Reserves some space for the case that the disk becomes full.
     async fn keep_room(&self) {}
 
-    /// Writes what changes nothing. Errors: nothing can be written.
+    /// Makes a write without effect. Errors: nothing can be written.
     async fn try_writing(&self) -> Result<(), StoreError>;
 
-    /// Writes back what can be, and closes.
+    /// Writes back what can be written back, and closes.
     async fn close(&self);
 
     fn stats(&self) -> &Stats;
@@ -219,8 +222,8 @@ impl From<sqlx::Error> for StoreError {
             return match &*code {
                 "53100" => StoreError::DiskFull,
                 "25006" => StoreError::ReadOnly,
-                // The connection ends, by itself or as the server stops or was told to end it; it has too many; or
-                // another process holds a lock for longer than it should.
+                // The connection ended, by itself or because the server is stopping or was told to end it; the server
+                // has too many connections; or another process holds a lock for too long.
                 code if code.starts_with("08")
                     || code.starts_with("57P")
                     || matches!(code, "25P03" | "53300" | "55P03") =>

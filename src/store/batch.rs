@@ -1,5 +1,4 @@
-//! What becomes of the writes of a batch, decided against what their transaction has read. Pure: the same for every
-//! database.
+//! Decides on the writes of a batch, based on what their transaction has read. Pure: the same for every database.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +8,7 @@ use crate::meta::Revision;
 use super::rows::{CREATE, DELETE, UPDATE, checksum};
 use super::{Collection, Guard, Op, Put, Stored, Write};
 
-/// What the index knows of a key while a batch runs.
+/// The index entry of a key while a batch runs.
 #[derive(Clone)]
 pub(super) struct LiveKey {
     pub revision: Revision,
@@ -23,10 +22,11 @@ impl From<&Stored> for LiveKey {
     }
 }
 
-/// Every key that a batch writes or is guarded by, and its present state.
+/// Every key that a batch writes or is guarded by, and its current state.
 pub(super) type Keys = HashMap<(Collection, Arc<str>), Option<LiveKey>>;
 
-/// What a batch is decided against, as far as this process knows: right as long as nobody else has written since.
+/// The state that a batch is decided on, as far as this process knows: correct unless another process has written
+/// since.
 pub struct Foreseen {
     /// The newest revision that is known.
     pub before: Revision,
@@ -44,12 +44,12 @@ pub enum WriteOutcome {
         uid: Arc<str>,
     },
     GuardFailed,
-    /// It would be more than the database may hold.
+    /// It would exceed the limit of the database.
     NoSpace,
 }
 
 impl WriteOutcome {
-    /// The revision of the change, if one was made.
+    /// The revision of the change, if there was one.
     pub fn revision(&self) -> Option<Revision> {
         match self {
             WriteOutcome::Committed { revision, .. } => Some(*revision),
@@ -73,7 +73,7 @@ impl NewChange<'_> {
         self.write.put()
     }
 
-    /// What guards the row against a disk that gives back other bytes.
+    /// The checksum that detects a disk that returns different bytes.
     pub fn checksum(&self) -> i64 {
         checksum(self.revision, &self.write.key, self.put().map_or(&[], |put| put.object.bytes()))
     }
@@ -87,7 +87,7 @@ impl NewChange<'_> {
     }
 }
 
-/// The keys whose state a batch is to be decided against, none of them read yet.
+/// The keys whose state a batch depends on; none of them has been read yet.
 pub(super) fn keys_of(batch: &[Write]) -> Keys {
     let mut keys = Keys::new();
     for write in batch {
@@ -101,8 +101,8 @@ pub(super) fn keys_of(batch: &[Write]) -> Keys {
     keys
 }
 
-/// What becomes of each write of a batch, and the changes that are made. Each write sees those before it; of those that are
-/// joined, all are made or none is.
+/// The outcome of each write of a batch, and the resulting changes. Each write sees those before it; joined writes are
+/// made all or not at all.
 pub(super) fn decide<'w>(
     batch: &'w [Write],
     keys: &mut Keys,
@@ -127,7 +127,7 @@ pub(super) fn decide<'w>(
     (outcomes, changes)
 }
 
-/// Whether what a write was decided under holds, and there is something to be deleted where it deletes.
+/// Whether the guards of a write hold, and whether the object of a deletion exists.
 fn is_possible(write: &Write, keys: &Keys) -> bool {
     let live = keys.get(&key_of(write)).and_then(Option::as_ref);
     let has_object = matches!(write.op, Op::Put(_)) || live.is_some();
@@ -163,7 +163,7 @@ fn guard_holds(guard: &Guard, live: Option<&LiveKey>, keys: &Keys) -> bool {
             let other = keys.get(&(collection.clone(), Arc::clone(key))).and_then(Option::as_ref);
             other.is_some_and(|live| live.revision == *revision)
         }
-        // Held by deciding on all that are joined at once.
+        // Ensured by deciding on all joined writes at once.
         Guard::Joined => true,
     }
 }

@@ -1,5 +1,5 @@
-//! Changes on their way from a commit to those who follow them: into the view, to the feed of all collections, and to the watches
-//! of one.
+//! Changes on their way from a commit to their readers: into the view, to the feed of all collections, and to the
+//! watches of one collection.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -86,7 +86,7 @@ impl Newest {
         }
     }
 
-    /// The first `max` changes after a revision; `None` where some of them are no longer in memory.
+    /// The first `max` changes after a revision; `None` if some of them are no longer in memory.
     pub fn after_revision(&self, after: Revision, max: usize) -> Option<Vec<ChangeEvent>> {
         if after < self.from {
             return None;
@@ -99,8 +99,8 @@ impl Newest {
 /// Part of the log of a collection.
 pub(super) struct LogPage {
     pub changes: Vec<Arc<Change>>,
-    /// No change of the collection up to here is missing; the next page begins here.
+    /// Up to this revision no change of the collection is missing; the next page begins here.
     pub end: Revision,
-    /// Everything that was visible is read.
+    /// Whether everything that was visible has been read.
     pub last: bool,
 }

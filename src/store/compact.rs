@@ -1,6 +1,7 @@
-//! Compaction: superseded states go after a while, expired objects at their time.
+//! Compaction: superseded states are removed after a while, expired objects at their time.
 //!
-//! What a start finds in a file is as old as the file: a database that is never open for that while is compacted, too.
+//! What is found in a file at the start counts as old as the file: so a database is compacted even if it is never open
+//! for that long.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -12,15 +13,15 @@ use crate::meta::Revision;
 
 use super::database::WeakDatabase;
 
-/// How finely time is cut: a state stays at most this share longer than it must.
+/// The number of steps that the history is divided into: a state stays at most one step longer than it must.
 const STEPS: u32 = 10;
-/// How often is looked at most.
+/// The minimum time between two checks.
 const EVERY_MIN: Duration = Duration::from_millis(10);
 /// How often expired objects are looked for.
 const EXPIRY_EVERY: Duration = Duration::from_secs(1);
 
-/// Runs until the database is closed. While there is nothing that could go it waits for a write, and no time passes for it.
-/// What was `found` at the start, up to a revision, had been there for so long.
+/// Runs until the database is closed. While there is nothing to remove, it waits for a write without using a timer.
+/// `found` is the revision at the start, and the age of what is stored up to it.
 pub(super) async fn run(database: WeakDatabase, history: Duration, found: (Revision, Duration), clock: Clock) {
     let every = (history / STEPS).clamp(EVERY_MIN, EXPIRY_EVERY);
     let mut seen: VecDeque<(Instant, Revision)> = VecDeque::new();

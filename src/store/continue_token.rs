@@ -1,7 +1,8 @@
-//! The token that a page of a list ends with: which revision to go on at, and behind which key.
+//! The token that a page of a list ends with: the revision at which the list continues, and the key after which it
+//! does.
 //!
-//! Source: `k8s.io/apiserver/pkg/storage/continue.go`, release 1.37; the form is the reference's, so that what clients log
-//! and people decode looks as it does there.
+//! Source: `k8s.io/apiserver/pkg/storage/continue.go`, release 1.37; the form is the reference's, so that tokens in
+//! clients' logs can be decoded in the same way.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -13,19 +14,19 @@ use crate::value::{Value, json, json_type};
 
 const VERSION: &str = "meta.k8s.io/v1";
 
-/// Where a list goes on.
+/// Where a list continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContinueToken {
     /// `None` for the newest: the token of a list whose revision is gone.
     pub revision: Option<Revision>,
-    /// The first key that may follow: that of the last object of the page before, and a zero byte.
+    /// The first key that may follow: the key of the last object of the previous page, and a zero byte.
     pub start: String,
 }
 
-/// Why a token can't be gone on with.
+/// Why a list can't continue with a token.
 #[derive(Debug, PartialEq, Error)]
 pub enum ContinueTokenError {
-    /// Where Go finds a byte that is not base64.
+    /// The position at which Go finds a byte that is not base64.
     #[error("continue key is not valid: illegal base64 data at input byte {0}")]
     Base64(usize),
     #[error("continue key is not valid: {0}")]
@@ -43,7 +44,7 @@ pub enum ContinueTokenError {
     NoRevision,
     #[error("continue key is not valid: encoded start key empty (version {VERSION})")]
     NoKey,
-    /// A path that climbs out of the prefix.
+    /// A path that leaves the prefix.
     #[error("continue key is not valid: {0}")]
     Key(String),
 }
@@ -64,7 +65,7 @@ impl ContinueToken {
     ///
     /// # Errors
     ///
-    /// What is wrong with it, in Kubernetes' words.
+    /// Why it is invalid, in Kubernetes' words.
     pub fn decode(token: &str, prefix: &str) -> Result<Self, ContinueTokenError> {
         let data = decode_base64(token).map_err(ContinueTokenError::Base64)?;
         let token = json::decode(&data)?;
@@ -96,7 +97,7 @@ impl ContinueToken {
         if start.is_empty() {
             return Err(ContinueTokenError::NoKey);
         }
-        // A path that climbs out of the prefix would list what was not asked for.
+        // A path that leaves the prefix would list other objects than those requested.
         let path = start.strip_prefix('/').unwrap_or(start);
         if !path.is_empty() && path.split('/').any(|part| matches!(part, "" | "." | "..")) {
             return Err(ContinueTokenError::Key(start.to_owned()));
@@ -106,9 +107,9 @@ impl ContinueToken {
     }
 }
 
-/// Reads base64 of the URL alphabet without padding as Go does: line ends are skipped and bits left over ignored.
+/// Reads base64 of the URL alphabet without padding as Go does: line ends are skipped and leftover bits are ignored.
 ///
-/// The error is where Go finds the fault.
+/// The error is the position at which Go finds the fault.
 fn decode_base64(text: &str) -> Result<Vec<u8>, usize> {
     let mut bytes = Vec::with_capacity(text.len() / 4 * 3 + 2);
     let (mut bits, mut bit_count) = (0_u32, 0_u32);
@@ -201,7 +202,7 @@ mod tests {
         assert_eq!(decode("!!!"), "continue key is not valid: illegal base64 data at input byte 0");
         assert_eq!(decode("e30="), "continue key is not valid: illegal base64 data at input byte 3");
         assert_eq!(decode("e30ab"), "continue key is not valid: illegal base64 data at input byte 4");
-        // Bits left over are ignored, so that this is a letter and half a character.
+        // Leftover bits are ignored, so this is a letter and half a character.
         assert_eq!(decode("abc"), "continue key is not valid: invalid character 'i' looking for beginning of value");
     }
 }

@@ -1,4 +1,4 @@
-//! A database saved to a file, restored from one, and checked.
+//! Saves a database to a file, restores it from one, and checks it.
 //!
 //! The file is a SQLite database with the tables of `migrations/sqlite`, whichever database it was saved from.
 
@@ -18,20 +18,20 @@ use super::rows::{LogRow, checksum, read_number, read_revision};
 use super::sqlite::{self, Files};
 use super::{Durability, Location, StoreError};
 
-/// By how much a restored database is ahead of the saved one, unless told otherwise: more than any client can have seen
-/// since.
+/// By how much the revision of a restored database is ahead of the saved one, by default: more than any client can have
+/// seen since.
 pub const RAISED_BY: i64 = 1_000_000_000;
 
-/// How many rows go to Postgres at a time.
+/// How many rows are sent to Postgres at a time.
 const ROWS_MAX: usize = 500;
 
-/// The live objects: what a file holds of a Postgres, and what is restored.
+/// The live objects: what a file contains of a Postgres, and what is restored.
 const LIVE: &str = "SELECT c.resource_version, c.resource, c.key, c.uid, c.created_version, c.stored_version, \
                     c.schema_generation, c.bytes, c.expires_at_ms, c.checksum FROM objects o \
                     JOIN changes c ON c.resource_version = o.resource_version";
 
-/// Faults that no database knows of: what each is, and how many there are. The newest and the compacted revision stand for
-/// themselves in braces.
+/// Faults that databases do not find themselves: a name for each, and a query for their number. The newest and the
+/// compacted revision are placeholders in braces.
 const FAULTS: [(&str, &str); 5] = [
     (
         "objects without the change that holds their state",
@@ -58,15 +58,15 @@ const FAULTS: [(&str, &str); 5] = [
     ),
 ];
 
-/// The fault that takes reading every row.
+/// The fault that is found only by reading every row.
 const GARBLED: &str = "changes that are not what was written";
 
-/// Saves what a database holds to the new file `to`, as it is at one moment; a server may go on using it. Returns that
+/// Saves the contents of a database to the new file `to`, as of one moment; a server may go on using it. Returns that
 /// moment's revision.
 ///
-/// The file holds the keys that the server signs with: its owner alone may read it.
+/// The file holds the keys that the server signs with: only its owner may read it.
 ///
-/// Errors: there is something in the file already; the database can't be read.
+/// Errors: the file is not empty; the database can't be read.
 pub async fn save(location: &Location, to: &Path) -> Result<Revision, StoreError> {
     let failed = |source| StoreError::Open { path: to.to_owned(), source: Arc::new(source) };
     let file = sqlite::open_private(to).map_err(failed)?;
@@ -88,10 +88,10 @@ pub async fn save(location: &Location, to: &Path) -> Result<Revision, StoreError
     read_revision(&sqlx::query("SELECT current_revision FROM meta").fetch_one(&mut saved).await?, 0)
 }
 
-/// Fills a database that holds nothing yet with what the file `from` holds. Its revision is `raised_by` ahead of the saved
-/// one, and everything before is compacted: clients start anew instead of missing changes. Returns that revision.
+/// Fills an empty database with the contents of the file `from`. Its revision is `raised_by` ahead of the saved one,
+/// and everything before is compacted: clients start over instead of missing changes. Returns that revision.
 ///
-/// Errors: the database holds something; the file is damaged, or no saved database.
+/// Errors: the database is not empty; the file is damaged, or is not a saved database.
 pub async fn restore(location: &Location, from: &Path, raised_by: i64) -> Result<Revision, StoreError> {
     let mut source = open_file(from).await?;
     let faults = check_sqlite(&mut source).await?;
@@ -104,7 +104,7 @@ pub async fn restore(location: &Location, from: &Path, raised_by: i64) -> Result
         Location::Memory => return Err(StoreError::NothingKept),
         Location::File(path) | Location::Shared(path) => restore_file(&mut source, path, raised).await?,
         Location::Postgres(url) => {
-            // Brings the tables there.
+            // Creates the tables.
             Postgres::open(url, Durability::Full).await?;
             restore_postgres(&mut source, &mut Postgres::connect_once(url).await?, raised).await?;
         }
@@ -112,7 +112,8 @@ pub async fn restore(location: &Location, from: &Path, raised_by: i64) -> Result
     Ok(Revision::new(raised))
 }
 
-/// Looks for faults in a database, and names them; none is well. A server may go on using it.
+/// Looks for faults in a database, and returns their names; an empty list if there are none. A server may go on using
+/// it.
 pub async fn check(location: &Location) -> Result<Vec<String>, StoreError> {
     match location {
         Location::Memory => Err(StoreError::NothingKept),
@@ -134,7 +135,7 @@ pub async fn check(location: &Location) -> Result<Vec<String>, StoreError> {
     }
 }
 
-/// How many objects a database holds, and its newest revision: at one moment, while a server may go on using it.
+/// How many objects a database holds, and its newest revision, both at one moment; a server may go on using it.
 pub async fn holdings(location: &Location) -> Result<(i64, Revision), StoreError> {
     const SQLITE: &str = "SELECT (SELECT count(*) FROM objects), current_revision FROM meta";
     const POSTGRES: &str = "SELECT (SELECT count(*) FROM objects), current_revision FROM counter";
@@ -172,7 +173,7 @@ async fn check_sqlite(connection: &mut SqliteConnection) -> Result<Vec<String>, 
     Ok(faults)
 }
 
-/// How many rows are not what was written.
+/// How many rows differ from what was written.
 async fn count_garbled<'c, D>(connection: impl Executor<'c, Database = D>) -> Result<i64, StoreError>
 where
     D: Database,
@@ -192,7 +193,7 @@ fn fault(what: &str, count: i64) -> Option<String> {
     (count != 0).then(|| format!("{count} {what}"))
 }
 
-/// Opens a file that exists, and holds a database of a schema that this program knows.
+/// Opens a file that exists, and contains a database with a schema that this program knows.
 async fn open_file(path: &Path) -> Result<SqliteConnection, StoreError> {
     let failed = |source| StoreError::Open { path: path.to_owned(), source: Arc::new(source) };
     File::open(path).map_err(failed)?;
@@ -216,7 +217,7 @@ async fn copy_file(from: &Path, to: &Path) -> Result<(), StoreError> {
     Ok(source.close().await?)
 }
 
-/// Fills a new file with what is live in a Postgres, at one moment.
+/// Fills a new file with the live objects of a Postgres, as of one moment.
 async fn fill_file(source: &mut PgConnection, target: &mut SqliteConnection) -> Result<(), StoreError> {
     let script = format!("{}\nPRAGMA user_version = {};", sqlite::MIGRATIONS.concat(), sqlite::MIGRATIONS.len());
     sqlx::raw_sql(AssertSqlSafe(script)).execute(&mut *target).await?;
@@ -248,17 +249,17 @@ async fn fill_file(source: &mut PgConnection, target: &mut SqliteConnection) -> 
     Ok(())
 }
 
-/// Makes the database file `path` from a saved one: beside it first, then in one step.
+/// Creates the database file `path` from a saved one: first under another name, then by a rename.
 async fn restore_file(source: &mut SqliteConnection, path: &Path, raised: i64) -> Result<(), StoreError> {
     let failed = |source| StoreError::Open { path: path.to_owned(), source: Arc::new(source) };
     if path.exists() {
         return Err(StoreError::Exists(path.to_owned()));
     }
     let beside = path.with_extension("restoring");
-    // Its lock is that of the database.
+    // This takes the lock of the database.
     let _owned = Files::open(&beside)?;
     let file = sqlite::open_private(&beside).map_err(failed)?;
-    // What an interrupted restore left.
+    // Left over from an interrupted restore.
     file.set_len(0).map_err(failed)?;
     let name = beside.to_string_lossy().into_owned();
     sqlx::query("VACUUM INTO ?").bind(name).execute(&mut *source).await?;
@@ -279,7 +280,7 @@ async fn restore_file(source: &mut SqliteConnection, path: &Path, raised: i64) -
     sync_folder_of(path).map_err(failed)
 }
 
-/// Has the name of a new file on the disk, too. Windows opens no folders, and has NTFS log the names.
+/// Syncs the name of a new file to the disk, too. Windows can't open folders; there, NTFS logs the names.
 fn sync_folder_of(path: &Path) -> std::io::Result<()> {
     match path.parent() {
         Some(folder) if cfg!(unix) && !folder.as_os_str().is_empty() => File::open(folder)?.sync_all(),
@@ -287,7 +288,7 @@ fn sync_folder_of(path: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Fills an empty Postgres in one transaction, which has the counter.
+/// Fills an empty Postgres in one transaction, which locks the counter.
 async fn restore_postgres(
     source: &mut SqliteConnection,
     target: &mut PgConnection,

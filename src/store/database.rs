@@ -25,7 +25,7 @@ use super::{
     WatchError, Write, WriteError, log,
 };
 
-/// How long a read of one object waits for its collection to be loaded, in which it would be found at once later.
+/// How long a read of one object waits for its collection to be loaded, which makes later reads fast.
 const LOADED_WITHIN: Duration = Duration::from_millis(20);
 
 /// A database that is open. Cheap to clone.
@@ -36,31 +36,31 @@ pub(super) struct Database {
 
 struct Inner {
     store: Arc<dyn Store>,
-    /// The same store, if it is in memory: a copy of that takes no reading.
+    /// The same store, if it is in memory: it can be copied without reading.
     in_memory: Option<Arc<InMemory>>,
     view: Arc<View>,
     queue: SyncMutex<Option<mpsc::Sender<WaitingWrites>>>,
-    /// What is left of the queue, in KiB of objects.
+    /// The free space of the queue, in KiB of objects.
     queue_kib: Arc<Semaphore>,
     /// Collections are loaded one at a time.
     loading: Mutex<()>,
     tasks: SyncMutex<Vec<JoinHandle<()>>>,
     probe: Probe,
     health: Arc<Health>,
-    /// How many bytes a collection may have that is loaded to be listed or watched, where the store can tell.
+    /// The maximum size of a collection that is loaded for a list or watch, if the store knows the size.
     collection_bytes_max: usize,
 }
 
-/// Readings of the newest revision: those who ask while one runs share the next.
+/// Reads of the newest revision: callers that arrive while one runs share the next.
 #[derive(Default)]
 struct Probe {
     begun: AtomicU64,
-    /// The last that succeeded, counted from 1.
+    /// The number of the last one that succeeded, counted from 1.
     done: Mutex<u64>,
 }
 
 impl Database {
-    /// The database that `store` keeps, whose writer runs; `in_memory` is the same store, if it is in memory.
+    /// The database in `store`, with a running writer; `in_memory` is the same store, if it is in memory.
     pub async fn of(
         store: Arc<dyn Store>,
         in_memory: Option<Arc<InMemory>>,
@@ -71,7 +71,7 @@ impl Database {
         let view = Arc::new(View::new(revision, compacted, config.memory.view_bytes_max()));
         let (queue, waiting) = mpsc::channel(QUEUE_MAX);
         let collection_bytes_max = match location {
-            // There they are as they are.
+            // They are in memory anyway.
             Location::Memory => usize::MAX,
             Location::File(_) | Location::Shared(_) | Location::Postgres(_) => config.memory.collection_bytes_max(),
         };
@@ -98,12 +98,12 @@ impl Database {
         self.tasks().push(tokio::spawn(task));
     }
 
-    /// What it is kept in.
+    /// The store that keeps it.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.inner.store
     }
 
-    /// A copy in memory of what is stored now.
+    /// A copy in memory of the current contents.
     ///
     /// Errors: it can't be read, or `room` can't hold it.
     pub async fn copy(&self, room: Arc<Room>) -> Result<InMemory, StoreError> {
@@ -122,14 +122,14 @@ impl Database {
         WeakDatabase(Arc::downgrade(&self.inner))
     }
 
-    /// Makes a write if its guards hold in the transaction that makes it. It is visible, and as durable as was asked for,
-    /// when this returns. A write whose caller stops waiting is made all the same.
+    /// Makes a write if its guards hold in its transaction. When this returns, the write is visible, and as durable as
+    /// requested. It is made even if the caller stops waiting.
     pub async fn write(&self, write: Write) -> Result<Committed, WriteError> {
         self.write_together(vec![write]).await
     }
 
-    /// [`Database::write`] of several, [`TOGETHER_MAX`] at most, of which all but the first are joined: all are made in one
-    /// transaction, or none. Returns the revision of the first.
+    /// [`Database::write`] of several writes, at most [`TOGETHER_MAX`]; all but the first are joined: all are made in
+    /// one transaction, or none. Returns the revision of the first.
     pub async fn write_together(&self, writes: Vec<Write>) -> Result<Committed, WriteError> {
         if writes.len() > TOGETHER_MAX {
             return Err(WriteError::Busy);
@@ -149,7 +149,7 @@ impl Database {
         }
         let result = result.await.unwrap_or_else(|_| Err(closed()));
         if matches!(result, Err(WriteError::GuardFailed)) {
-            // A writer that decides anew must see what it failed by, also where another process wrote that.
+            // A writer that tries again must see what it failed on, even if another process wrote that.
             self.catch_up().await.map_err(WriteError::Store)?;
         }
         result
@@ -161,9 +161,9 @@ impl Database {
             if let Some(found) = self.inner.view.get(collection, key) {
                 return Ok(found);
             }
-            // It would push everything else out of memory, and stay there itself for a moment only.
+            // Loading it would push everything else out of memory, and it would stay there only for a moment.
             let is_too_large = self.inner.view.is_too_large(collection);
-            // A million objects take many seconds.
+            // Loading a million objects takes many seconds.
             if is_too_large || self.is_loading() {
                 return self.peek(collection, key).await;
             }
@@ -181,20 +181,20 @@ impl Database {
         }
         let found = self.inner.store.read(collection, key).await?;
         if found.as_ref().is_none_or(|stored| stored.revision > self.revision()) {
-            // What is read after this must not be older; what is gone may be so by a change that is not visible yet.
+            // Later reads must not return anything older; if the object is gone, the deletion may not be visible yet.
             log::poll(&self.inner.view, &*self.inner.store).await?;
         }
         Ok(found)
     }
 
-    /// Hands every object to `each` whose stored bytes contain one of `texts`; others are not read. Returns the revision as
-    /// of which these are all, but for those that have changed after it.
+    /// Passes every object whose stored bytes contain one of `texts` to `each`; others are not decoded. Returns the
+    /// revision as of which they are complete, except for later changes.
     pub async fn scan(
         &self,
         texts: &[&str; 3],
         each: &mut (dyn FnMut(Collection, Arc<Stored>) + Send),
     ) -> Result<Revision, StoreError> {
-        /// How many rows are looked through before others may read.
+        /// How many rows are scanned before other readers get a turn.
         const ROWS: usize = 128;
         let until = self.revision();
         let mut after = Revision::default();
@@ -224,7 +224,7 @@ impl Database {
                 StateLookup::NotLoaded => self.load_whole(collection).await.map_err(SnapshotError::Store)?,
                 StateLookup::Present(present) => {
                     let rebuilt = log::rebuild(&self.inner.view, &*self.inner.store, present).await;
-                    // Where it can't be rebuilt it was compacted meanwhile, and the view says so.
+                    // If it can't be rebuilt, it was compacted meanwhile, and the view reports that.
                     if let Some(snapshot) = rebuilt.map_err(SnapshotError::Store)? {
                         return Ok(snapshot);
                     }
@@ -238,17 +238,17 @@ impl Database {
         self.inner.view.pin(snapshot, page_end);
     }
 
-    /// How many objects follow in a list of `snapshot`, where a page was noted to end there.
+    /// How many objects follow in a list of `snapshot`, if a page is known to end there.
     pub fn remaining(&self, snapshot: &Snapshot, prefix: &str, start: &str) -> Option<usize> {
         self.inner.view.remaining(snapshot, prefix, start)
     }
 
-    /// Forgets what is in memory of a collection that nobody watches.
+    /// Drops a collection from memory if nobody watches it.
     pub fn forget(&self, collection: &Collection) {
         self.inner.view.forget(collection);
     }
 
-    /// The changes of a collection after a revision, which may be one of the future.
+    /// The changes of a collection after a revision, which may be in the future.
     pub async fn watch(&self, collection: &Collection, after: Revision) -> Result<LogWatch, WatchError> {
         let compacted = self.inner.view.compacted();
         if after < compacted {
@@ -268,10 +268,10 @@ impl Database {
         self.inner.view.revision()
     }
 
-    /// Waits until everything is visible that was acknowledged anywhere before this was called. At once where no other
-    /// process can write.
+    /// Waits until everything is visible that was acknowledged anywhere before this was called. Returns at once if no
+    /// other process can write.
     ///
-    /// Errors: the database does not answer. What is visible can be read all the same.
+    /// Errors: the database does not answer. What is visible can still be read.
     pub async fn catch_up(&self) -> Result<(), StoreError> {
         if !self.inner.store.may_be_ahead_of(self.revision()) {
             return Ok(());
@@ -303,7 +303,7 @@ impl Database {
         self.inner.view.compacted()
     }
 
-    /// Waits until `revision` is visible, `timeout` at most; false where it is not by then.
+    /// Waits until `revision` is visible, for at most `timeout`; false if it is not visible by then.
     pub async fn wait_for(&self, revision: Revision, timeout: Duration) -> bool {
         let mut newest = self.inner.view.newest();
         let reached = newest.wait_for(|newest| *newest >= revision);
@@ -315,7 +315,7 @@ impl Database {
         self.inner.store.read_secret(name).await
     }
 
-    /// Keeps `made` under `name` unless there is a value already; returns the one that is kept.
+    /// Stores `made` under `name` unless there already is a value; returns the stored value.
     pub async fn insert_secret(&self, name: &str, made: &[u8]) -> Result<Vec<u8>, StoreError> {
         self.inner.store.secret(name, made).await
     }
@@ -341,7 +341,7 @@ impl Database {
         self.inner.view.object_counts()
     }
 
-    /// Whether the database answers, and takes writes again where the last one failed.
+    /// Whether the database answers, and accepts writes again if the last one failed.
     pub async fn ping(&self) -> Result<(), StoreError> {
         self.inner.store.revisions().await?;
         if self.inner.health.fault().is_some() {
@@ -358,7 +358,7 @@ impl Database {
         drop(self.inner.queue.lock().unwrap_or_else(PoisonError::into_inner).take());
         let tasks = std::mem::take(&mut *self.tasks());
         for (at, task) in tasks.into_iter().enumerate() {
-            // The first is the writer, which ends by itself; the others wait for time to pass.
+            // The first is the writer, which ends by itself; the others are waiting for timers.
             if at > 0 {
                 task.abort();
             }
@@ -379,12 +379,12 @@ impl Database {
     /// Deletes what expires at or before `now_ms`, in milliseconds since 1970.
     pub async fn expire(&self, now_ms: i64) -> Result<(), StoreError> {
         for (collection, stored) in self.inner.store.expired(now_ms).await? {
-            // What has changed meanwhile stays.
+            // An object that has changed meanwhile stays.
             let guards = vec![Guard::At { revision: stored.revision }];
             let write = Write { collection, key: Arc::clone(&stored.key), op: Op::Delete, guards };
             match self.write(write).await {
                 Ok(_) | Err(WriteError::GuardFailed) => {}
-                // The others have their turn the next time.
+                // The others are deleted the next time.
                 Err(WriteError::Busy) => return Ok(()),
                 Err(WriteError::Store(error)) => return Err(error),
             }
@@ -392,7 +392,7 @@ impl Database {
         Ok(())
     }
 
-    /// Makes visible what others have written, if anything.
+    /// Makes visible what other processes have written, if anything.
     pub async fn poll(&self) -> Result<(), StoreError> {
         if self.inner.store.may_be_ahead_of(self.revision()) {
             log::poll(&self.inner.view, &*self.inner.store).await?;
@@ -400,12 +400,12 @@ impl Database {
         Ok(())
     }
 
-    /// Forgets what nobody reads.
+    /// Drops from memory what nobody reads.
     pub fn give_back(&self) {
         self.inner.view.give_back();
     }
 
-    /// Loads a collection into the view, however much else that pushes out of it.
+    /// Loads a collection into the view, even if that pushes much else out of it.
     ///
     /// Errors: among others, memory can't hold it.
     async fn load_whole(&self, collection: &Collection) -> Result<(), StoreError> {
@@ -423,8 +423,8 @@ impl Database {
         self.inner.loading.try_lock().is_err()
     }
 
-    /// Loads a collection into the view, unless its objects have more than `bytes_max`: tells whether it is there. Loading
-    /// goes on where the caller stops waiting, since others may wait as well.
+    /// Loads a collection into the view, unless its objects have more than `bytes_max`: returns whether it is loaded.
+    /// Loading continues if the caller stops waiting, since others may be waiting as well.
     async fn load(&self, collection: &Collection, bytes_max: usize) -> Result<bool, StoreError> {
         let (inner, collection) = (Arc::clone(&self.inner), collection.clone());
         let loading = tokio::spawn(async move { inner.load(&collection, bytes_max).await });
@@ -455,11 +455,11 @@ impl Inner {
         }
     }
 
-    /// The objects of a collection at a visible revision; `None` where they have more than `bytes_max`.
+    /// The objects of a collection at a visible revision; `None` if they have more than `bytes_max`.
     async fn read(&self, collection: &Collection, bytes_max: usize) -> Result<Option<(Objects, Revision)>, StoreError> {
         let Some((objects, revision)) = self.store.load_within(collection, bytes_max).await? else { return Ok(None) };
         if revision > self.view.revision() {
-            // Committed, and about to be made visible by the writer, or by this.
+            // It is committed, and about to be made visible, by the writer or by this call.
             log::poll(&self.view, &*self.store).await?;
         }
         Ok(Some((objects, revision)))

@@ -1,4 +1,4 @@
-//! Encoded objects, into which the resourceVersion is written as they are sent.
+//! Encoded objects; the resourceVersion is inserted when they are sent.
 
 use bytes::Bytes;
 use memchr::{memchr2, memmem};
@@ -7,7 +7,7 @@ use crate::meta::Revision;
 use crate::value::{Map, Value, json};
 use crate::work;
 
-/// Counts the bytes of objects that were copied on this thread, for the tests that hold the budgets.
+/// Counts the bytes of objects that were copied on this thread, for the tests of the budgets.
 #[cfg(test)]
 pub(crate) mod tally {
     use std::cell::Cell;
@@ -25,10 +25,10 @@ pub(crate) mod tally {
     }
 }
 
-/// The compact JSON of an object without its resourceVersion, and the place where that belongs.
+/// The compact JSON of an object without its resourceVersion, and the position at which it belongs.
 ///
-/// The revision is not known before the bytes are stored, and the same bytes serve many answers: so it is spliced in when
-/// they are copied, in the sorted place among the metadata.
+/// The revision is not known before the bytes are stored, and the same bytes serve many answers: so it is spliced in
+/// when they are copied, at its sorted position in the metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encoded {
     bytes: Bytes,
@@ -44,12 +44,12 @@ pub(super) struct Splice {
 }
 
 impl Splice {
-    /// In the compact JSON of an object with sorted keys; behind it where there are no metadata.
+    /// The position in the compact JSON of an object with sorted keys; its end if there are no metadata.
     pub fn of(bytes: &[u8]) -> Self {
         EncodedScanner { bytes, at: 0 }.splice().unwrap_or_else(|| Splice::behind(bytes))
     }
 
-    /// Of what has no metadata.
+    /// The position for an object without metadata.
     fn behind(bytes: &[u8]) -> Self {
         Splice { at: position(bytes.len()), comma_before: false, comma_after: false }
     }
@@ -78,8 +78,8 @@ impl Encoded {
         Encoded::of_expected(object, OBJECT_BYTES)
     }
 
-    /// The compact JSON of `object`, which is expected to be so long. It takes as many bytes as it has: the buffer of an
-    /// encoder is up to twice as long, and an allocator may leave it so when it is told to shrink.
+    /// The compact JSON of `object`, which is expected to be `bytes` long. It takes no more memory than its length: the
+    /// buffer of an encoder is up to twice as long, and an allocator may keep it so when it is shrunk.
     pub fn of_expected(object: &Value, bytes: usize) -> Self {
         let mut out = Vec::with_capacity(bytes);
         let mut splice = None;
@@ -127,7 +127,7 @@ impl Encoded {
         bytes
     }
 
-    /// The object with its resourceVersion in three parts, of which the outer ones share the object's bytes.
+    /// The object with its resourceVersion in three parts, the outer ones share the object's bytes.
     pub fn parts(&self, revision: Revision) -> [Bytes; 3] {
         let at = self.splice_at();
         let mut version = Vec::new();
@@ -135,7 +135,7 @@ impl Encoded {
         [self.bytes.slice(..at), version.into(), self.bytes.slice(at..)]
     }
 
-    /// Appends what stands at the splice: nothing where there are no metadata.
+    /// Appends the text at the splice: nothing if there are no metadata.
     fn write_version(&self, out: &mut Vec<u8>, revision: Revision) {
         let Splice { comma_before, comma_after, .. } = self.splice;
         if self.splice_at() == self.bytes.len() {
@@ -175,9 +175,9 @@ impl Encoded {
     }
 }
 
-/// The JSON of a field of the metadata of `object`, which is compact; nothing else is read.
+/// The JSON of a field of the metadata of `object`, which is compact; nothing else is decoded.
 pub(super) fn metadata_field<'o>(object: &'o [u8], quoted_name: &str) -> Option<&'o [u8]> {
-    // Most objects lack most of these fields, and a name is looked for faster than the fields are walked over.
+    // Most objects lack most of these fields, and searching for a name is faster than walking over the fields.
     memmem::find(object, quoted_name.as_bytes())?;
     let mut scanner = EncodedScanner { bytes: object, at: 0 };
     scanner.enter(b"\"metadata\"")?;
@@ -187,7 +187,7 @@ pub(super) fn metadata_field<'o>(object: &'o [u8], quoted_name: &str) -> Option<
     object.get(start..scanner.at)
 }
 
-/// Encodes metadata without a resourceVersion, and tells where that belongs.
+/// Encodes metadata without a resourceVersion, and returns its position.
 fn encode_metadata(metadata: &Map, out: &mut Vec<u8>) -> Splice {
     let mut before = out.len() + 1;
     let mut splice = None;
@@ -196,7 +196,7 @@ fn encode_metadata(metadata: &Map, out: &mut Vec<u8>) -> Splice {
             splice = Some(Splice { at: position(before), comma_before: false, comma_after: true });
         }
         json::encode_into(field, out);
-        // The next one comes behind a comma.
+        // The next one follows a comma.
         before = out.len() + 1;
     });
     let at_end = Splice { at: position(out.len() - 1), comma_before: !metadata.is_empty(), comma_after: false };
@@ -210,7 +210,7 @@ struct EncodedScanner<'a> {
 }
 
 impl EncodedScanner<'_> {
-    /// Where the resourceVersion belongs: before the first key of the metadata that sorts behind it.
+    /// The position of the resourceVersion: before the first key of the metadata that sorts after it.
     fn splice(mut self) -> Option<Splice> {
         self.enter(b"\"metadata\"")?;
         self.expect(b'{')?;

@@ -1,6 +1,6 @@
-//! The changes of all collections, one after the other: for those who must miss none of any kind.
+//! The changes of all collections, one after the other, for readers that must not miss any.
 //!
-//! In memory as far as that reaches back, then from the database. Nothing is loaded for it.
+//! Read from memory as far as that reaches back, otherwise from the database. Nothing is loaded for it.
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ const PAGE_MAX: usize = 256;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Moment(pub(super) Vec<Revision>);
 
-/// The changes of all collections, those of one database in their order.
+/// The changes of all collections; those of one database are in order.
 pub struct Feed {
     databases: Vec<DatabaseFeed>,
-    /// What is read and not handed out yet.
+    /// Changes that have been read and not handed out yet.
     gathered: Vec<ChangeEvent>,
 }
 
@@ -34,12 +34,12 @@ impl Feed {
         Feed { databases, gathered: Vec::new() }
     }
 
-    /// Waits for changes, and returns some of them, those of each database in order; `None` where they are gone or a
-    /// database is. A change comes with, or after, all that was acknowledged in other databases before it: an owner is known
-    /// before those who refer to it. Cancel-safe.
+    /// Waits for changes, and returns some of them, those of each database in order; `None` if they are gone, or if a
+    /// database is. A change comes with, or after, everything that was acknowledged in other databases before it: an
+    /// owner is known before objects that refer to it. Cancel-safe.
     pub async fn next(&mut self) -> Option<Vec<ChangeEvent>> {
         if self.gathered.is_empty() {
-            // The one that was asked first is asked last the next time: one with much to tell does not silence the others.
+            // The database that came first comes last the next time: one with many changes does not starve the others.
             // INVARIANT: there is at least the main database.
             self.databases.rotate_left(1);
             let nexts = self.databases.iter_mut().map(|database| database.next().boxed());
@@ -61,7 +61,7 @@ impl Feed {
     }
 }
 
-/// The changes of one database. It holds no queue: one that falls behind what the log keeps ends.
+/// The changes of one database. It has no queue: a feed that falls behind the log's history ends.
 pub(super) struct DatabaseFeed {
     view: Arc<View>,
     store: Arc<dyn Store>,
@@ -88,7 +88,7 @@ impl DatabaseFeed {
         }
     }
 
-    /// Makes visible what other processes have written; `None` where the database is gone.
+    /// Makes visible what other processes have written; `None` if the database is gone.
     async fn catch_up(&self) -> Option<()> {
         if self.store.polled_every().is_none() {
             return Some(());
@@ -97,7 +97,7 @@ impl DatabaseFeed {
         caught_up.inspect_err(|error| tracing::warn!(%error, "a feed ends, as a database can't be read")).ok()
     }
 
-    /// The next changes that are visible already, in order; `None` at the end. Cancel-safe.
+    /// The next changes that are already visible, in order; `None` at the end. Cancel-safe.
     async fn visible(&mut self) -> Option<Vec<ChangeEvent>> {
         if self.view.revision() < self.position {
             tracing::warn!("a feed ends, as the database has lost what it was told");
@@ -117,7 +117,7 @@ impl DatabaseFeed {
         Some(entries)
     }
 
-    /// The next changes from the database, none that is not visible yet; `None` where they are compacted.
+    /// The next changes from the database, only visible ones; `None` if they have been compacted.
     async fn read(&self) -> Result<Option<Vec<ChangeEvent>>, StoreError> {
         let visible = self.view.revision();
         let log = self.store.log_after(self.position, PAGE_MAX).await?;

@@ -1,4 +1,4 @@
-//! What clients are told of a change, in each form that they ask for: made once for all of them.
+//! The encoded events of a change, in each form that clients ask for: encoded once for all of them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError, Weak};
@@ -11,19 +11,19 @@ use crate::work;
 /// How many forms of a change are kept.
 const FORMS_MAX: usize = 8;
 
-/// How large a form may be that is kept. Larger ones are there for as long as somebody is being sent them.
+/// The maximum size of a form that is kept. Larger ones are in memory only while they are being sent.
 const FORM_BYTES_MAX: usize = 64 << 10;
 
-/// How clients are told of a change.
+/// The form of an event.
 #[derive(Clone, Debug)]
 pub struct ClientForm {
-    /// The version that the object is in, under one generation of its schema.
+    /// The version of the object, under one generation of its schema.
     pub version: Arc<ServedVersion>,
     /// The type of the event.
     pub event: &'static str,
     /// The media type of the frame.
     pub media_type: &'static str,
-    /// The version of the metadata that are told in place of the object.
+    /// The version of the metadata, if they are sent in place of the object.
     pub metadata_of: Option<&'static str>,
     pub is_compressed: bool,
 }
@@ -38,7 +38,7 @@ impl PartialEq for ClientForm {
 /// The forms of one change.
 #[derive(Debug, Default)]
 pub struct Forms {
-    /// Most of those who watch have been told of the change: nothing is kept any more.
+    /// Most watches have sent the change: nothing more is kept.
     is_old: AtomicBool,
     made: Mutex<EncodedForms>,
 }
@@ -46,12 +46,11 @@ pub struct Forms {
 #[derive(Debug, Default)]
 struct EncodedForms {
     kept: Vec<(ClientForm, Bytes)>,
-    /// Those that are in memory for as long as somebody is being sent them: a client that reads slowly shares them with others
-    /// as slow.
+    /// Forms that are in memory only while they are being sent: slow clients share them.
     lent: Vec<(ClientForm, Weak<Bytes>)>,
 }
 
-/// Bytes that are in memory for as long as somebody has them.
+/// Bytes that are in memory as long as they have an owner.
 struct Lent(Arc<Bytes>);
 
 impl AsRef<[u8]> for Lent {
@@ -85,7 +84,7 @@ impl EncodedForms {
 }
 
 impl Forms {
-    /// The bytes of a form. Those who ask while they are made wait for them.
+    /// The bytes of a form. Callers that need them while they are being built wait for them.
     ///
     /// Errors: those of `make`, after which nothing is kept.
     pub fn get_or_make<E>(&self, form: ClientForm, make: impl FnOnce() -> Result<Bytes, E>) -> Result<Bytes, E> {
@@ -105,7 +104,7 @@ impl Forms {
         Ok(bytes)
     }
 
-    /// Keeps nothing any more that nobody has. Waits for nobody, as the view is locked meanwhile.
+    /// Drops what is not in use. Does not block, as the view is locked meanwhile.
     pub(super) fn forget(&self) {
         self.is_old.store(true, Ordering::Relaxed);
         match self.made.try_lock() {

@@ -9,7 +9,7 @@ use super::StoreError;
 pub(super) struct Health(Mutex<Option<StoreError>>);
 
 impl Health {
-    /// Notes what became of a write. A damaged database stays one.
+    /// Records the outcome of a write. A damaged database stays damaged.
     pub fn note(&self, failed: Option<&StoreError>) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !matches!(*known, Some(StoreError::Malformed)) {
@@ -21,7 +21,7 @@ impl Health {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Errors: nothing is to be written any more.
+    /// Errors: nothing may be written any more.
     pub fn check_writable(&self) -> Result<(), StoreError> {
         match self.fault() {
             Some(StoreError::Malformed) => Err(StoreError::Malformed),

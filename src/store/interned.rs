@@ -1,20 +1,20 @@
-//! Texts that many objects have alike, in memory once: names of versions.
+//! Texts that many objects share, kept in memory once: names of versions.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// How many texts are known; another one is not shared.
+/// How many texts are shared at most; further ones are not.
 const KNOWN_MAX: usize = 256;
 
 static KNOWN: RwLock<BTreeSet<Arc<str>>> = RwLock::new(BTreeSet::new());
 
-/// `text`, shared with all who have asked for the same.
+/// `text`, shared with all earlier callers for the same text.
 pub fn interned(text: &str) -> Arc<str> {
     if let Some(known) = KNOWN.read().unwrap_or_else(PoisonError::into_inner).get(text) {
         return Arc::clone(known);
     }
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
-    // Another may have been faster.
+    // Another thread may have been faster.
     if let Some(known) = known.get(text) {
         return Arc::clone(known);
     }

@@ -1,4 +1,4 @@
-//! Leases of a database that one process has: they live as long as that.
+//! Leases of a database that belongs to one process: they live as long as the process.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -25,8 +25,8 @@ impl Leases {
     }
 }
 
-/// Whether a lease that ends at `ends_ms` runs, where a new one would end at `expires_at_ms`. One that ends later than it may
-/// was taken before the clock was set back.
+/// Whether a lease that ends at `ends_ms` is still valid, if a new one would end at `expires_at_ms`. One that ends even
+/// later was taken before the clock was set back.
 pub(super) fn runs(ends_ms: i64, now_ms: i64, expires_at_ms: i64) -> bool {
     let latest_ms = expires_at_ms.saturating_add(expires_at_ms.saturating_sub(now_ms));
     (now_ms + 1..=latest_ms).contains(&ends_ms)

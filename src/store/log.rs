@@ -1,6 +1,7 @@
-//! Changes in their order: from memory as far as it reaches back, then from the database.
+//! Changes in order: from memory as far as it reaches back, otherwise from the database.
 //!
-//! Compaction announces itself before it removes anything, so what was read is whole if its beginning is not compacted yet.
+//! Compaction announces itself before it removes anything, so what was read is complete if its beginning has not been
+//! compacted.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use super::{Change, Collection, StoreError};
 /// How many changes are taken at a time.
 const PAGE_MAX: usize = 256;
 
-/// The first visible changes of a loaded collection after `after`; `None` where they are gone.
+/// The first visible changes of a loaded collection after `after`; `None` if they are gone.
 async fn page(
     view: &View,
     store: &dyn Store,
@@ -45,10 +46,10 @@ async fn page(
     Ok(Some(LogPage { changes, end, last }))
 }
 
-/// `present` taken back to its own revision by the changes after it; `None` where they are gone.
+/// `present` reverted to its own revision by undoing the changes after it; `None` if they are gone.
 ///
-/// `present` holds the objects of some later moment. The first change of a key after the revision tells what the key was
-/// at it: the state before that change.
+/// `present` holds the objects of some later moment. A key's state at the revision is the state before its first change
+/// after the revision.
 pub(super) async fn rebuild(
     view: &View,
     store: &dyn Store,
@@ -70,10 +71,11 @@ pub(super) async fn rebuild(
     }
 }
 
-/// Makes visible what the log has beyond the view: the changes of other processes.
+/// Makes visible what is in the log but not in the view: the changes of other processes.
 ///
-/// The view starts over where the log no longer reaches back to it, as this process was frozen or cut off for longer than
-/// states are kept; and where it is behind the view, as the database crashed and had not kept what it acknowledged.
+/// The view starts over if the log no longer reaches back to it, because this process was frozen or cut off for longer
+/// than states are kept; and if the log is behind the view, because the database crashed and lost what it had
+/// acknowledged.
 pub(super) async fn poll(view: &View, store: &dyn Store) -> Result<(), StoreError> {
     loop {
         let after = view.revision();
@@ -94,8 +96,8 @@ pub(super) async fn poll(view: &View, store: &dyn Store) -> Result<(), StoreErro
 
 /// The changes of a collection, one after the other.
 ///
-/// A watch holds no queue: it reads on from where it is, in memory, and in the log where it is far behind. One that falls
-/// behind what the log keeps ends.
+/// A watch has no queue: it continues from its position, in memory, or in the log if it is far behind. A watch that
+/// falls behind the log's history ends.
 pub struct LogWatch {
     source: Option<ChangeSource>,
     waiting: VecDeque<Arc<Change>>,
@@ -107,7 +109,7 @@ struct ChangeSource {
     store: Arc<dyn Store>,
     collection: Collection,
     position: Revision,
-    /// Everything is read that was visible when `changed` was last looked at.
+    /// Whether everything has been read that was visible when `changed` was last checked.
     is_read_out: bool,
     changed: watch::Receiver<Revision>,
 }
@@ -129,12 +131,13 @@ impl LogWatch {
         LogWatch { source: None, waiting: VecDeque::new(), seen: Revision::default() }
     }
 
-    /// The revision of the last change that was handed out, or where the watch began.
+    /// The revision of the last change that was handed out, or the one at which the watch began.
     pub fn seen(&self) -> Revision {
         self.seen
     }
 
-    /// The newest revision up to which every change of the collection was handed out: it rises while others change.
+    /// The newest revision up to which every change of the collection was handed out: it also rises while other
+    /// collections change.
     pub fn progress(&self) -> Revision {
         if !self.waiting.is_empty() {
             return self.seen;
@@ -146,12 +149,12 @@ impl LogWatch {
         }
     }
 
-    /// Whether every change was handed out, as far as that can be told without looking for them.
+    /// Whether every change was handed out, as far as that is known without looking for changes.
     pub fn is_quiet(&self) -> bool {
         self.waiting.is_empty() && self.source.as_ref().is_some_and(ChangeSource::is_quiet)
     }
 
-    /// The next change that is visible already; `None` where all of them were handed out, and at the end.
+    /// The next change that is already visible; `None` if all of them were handed out, and at the end.
     pub async fn next_visible(&mut self) -> Option<Arc<Change>> {
         loop {
             if let Some(change) = self.waiting.pop_front() {
@@ -199,7 +202,7 @@ impl ChangeSource {
         self.is_read_out && matches!(self.changed.has_changed(), Ok(false))
     }
 
-    /// The next changes; `None` where they are gone or the database is.
+    /// The next changes; `None` if they are gone, or if the database is.
     async fn page(&self) -> Option<LogPage> {
         match page(&self.view, &*self.store, &self.collection, self.position).await {
             Ok(page) => page,
@@ -243,7 +246,7 @@ mod tests {
         store.commit(&[write("a", &put), write("b", &put)], None).await.expect("it commits");
         store.commit(&[write("a", &Op::Delete)], None).await.expect("it commits");
 
-        // The writer of this process is handed the last batch first, and must not show it yet.
+        // The writer of this process gets the last batch first, and must not show it yet.
         let ahead =
             Applied { key: "a".into(), uid: "u".into(), revision: Revision::new(revision.get() + 3), stored: None };
         assert!(!view.publish_next(vec![(things.clone(), ahead)]));

@@ -3,45 +3,47 @@
 //! In: writes with the guards that they were decided under. Out: what is stored, at the newest or at an exact revision, and
 //! every change in commit order without gaps. This module knows no kinds: bytes, keys and revisions are all it sees.
 //!
-//! [`Storage`] is what the registry talks to: one [`database`], or several that share the collections. In each, one task
-//! commits what is waiting in batches ([`writer`]), each collection has its present state and its recent changes in memory
-//! ([`view`]), older changes are read from the [`log`], and a [`backend::Store`] keeps everything on disk, or in memory alone
-//! ([`memory`]).
+//! [`Storage`] is the registry's interface: one [`database`], or several that share the collections. In each, one task
+//! commits waiting writes in batches ([`writer`]), each collection has its current state and its recent changes in
+//! memory ([`view`]), older changes are read from the [`log`]; and a [`backend::Store`] keeps everything on disk, or in
+//! memory alone ([`memory`]).
 //!
 //! # How it is kept
 //!
-//! - `changes` holds every change with its bytes, `objects` points at the newest one of each live key, `meta` at the
-//!   newest and the oldest readable revision. Keys are `namespace/name`, compared byte by byte, since Kubernetes
-//!   lists in that order.
-//! - The stored JSON is compact, sorted, and without resourceVersion: that is the row's. `store::encoded` splices it
-//!   in while an answer is copied.
-//! - The view keeps, per collection, a persistent map from key to bytes, and the recent changes. A snapshot is
-//!   another handle on the map, so a list and its pages cost no copy of it. Collections load when they are first
-//!   asked for, and the least read go beyond a quarter of the memory, if nobody watches them. Where a collection alone
-//!   has more than that, or takes long to load, a single object is read by itself; a list or a watch loads it all the same.
-//! - An exact revision is the pinned snapshot of a page, or the present minus the log after it, or 410.
-//! - A watch reads from the recent changes, or from the log where it is behind. It is woken by commits and never
-//!   depends on being woken.
-//! - Derived bytes are kept with the row, by served version and schema generation; where deriving changes nothing,
-//!   they are the stored bytes themselves.
-//! - What watches are told of a change is made once for all that ask for the same form (`forms`), and kept while the
-//!   change is among the newest.
+//! - `changes` holds every change with its bytes, `objects` points to the newest one of each live key, `meta` to the
+//!   newest and the oldest readable revision. Keys are `namespace/name`, compared byte by byte, since Kubernetes lists
+//!   in that order.
+//! - The stored JSON is compact, sorted, and has no resourceVersion: that is the row's revision. `store::encoded`
+//!   splices it in while an answer is copied.
+//! - The view keeps, per collection, a persistent map from key to bytes, and the recent changes. A snapshot is another
+//!   handle on the map, so a list and its pages cost no copy of it. Collections are loaded on first use; beyond a
+//!   quarter of the memory the least recently read ones are dropped, if nobody watches them. If a single collection is
+//!   larger than that, or takes long to load, single objects are read from the database; a list or a watch still loads
+//!   it.
+//! - An exact revision is the pinned snapshot of a page, or the current state minus the log after it, or 410.
+//! - A watch reads from the recent changes, or from the log if it is behind. It is woken by commits and never depends
+//!   on being woken.
+//! - Derived bytes are kept with the row, by served version and schema generation; if deriving changes nothing, they
+//!   are the stored bytes themselves.
+//! - The event of a change is encoded once for all watches of the same form (`forms`), and kept while the change is one
+//!   of the newest.
 //! - Compaction removes, in small steps between writes, rows superseded more than five minutes ago. Older watches and
-//!   tokens get 410. What is free beyond a quarter of the file is given back (`auto_vacuum = INCREMENTAL`).
-//! - A batch is decided against the view, where that has the collections it touches (`View::foresee`), and is then
-//!   one message that begins, writes and commits. It holds a condition: nothing is made unless the newest revision of
-//!   the database is the view's. Otherwise the batch is begun anew, and what it is decided against is read.
-//! - A row that is not what was written is known without its bytes: it can't be read, others can. A start looks over
-//!   the file as a whole, of a large one the ends; once SQLite calls it damaged nothing is written any more. A reserve of
-//!   2 MiB beside the file is given up where a full disk refuses deletions. `/readyz` fails while the last write
-//!   failed, and tries one itself.
+//!   tokens get 410. Free space beyond a quarter of the file is returned to the system (`auto_vacuum = INCREMENTAL`).
+//! - A batch is decided on the state of the view, if that has the collections it touches (`View::foresee`), and is then
+//!   one message that begins, writes and commits. It has a condition: nothing is written unless the newest revision of
+//!   the database is the view's. Otherwise the batch is started again, and the state that it depends on is read.
+//! - A row that differs from what was written is kept in memory without its bytes: it can't be read, but others can. A
+//!   start checks the whole file, or the ends of a large one; once SQLite reports it as damaged, nothing more is
+//!   written. A reserve of 2 MiB next to the file is released if a full disk refuses deletions. `/readyz` fails while
+//!   the last write failed, and tries one itself.
 //! - Each row has a CRC-32 of its revision, key and bytes. SQLite checks the frames of its log, but not the pages of
 //!   the file: without it, a flipped bit would be served.
-//! - A database that is out of reach is `ServerTimeout` with Retry-After, which client-go and others try again by
-//!   themselves; the reference has that answer for a store that is unreachable, though etcd's client never says so.
-//! - `leases` that end later than a lease can are from before a clock was set back, and are over.
-//! - `store::copy` saves, restores and checks. The file is the SQLite database of `migrations/sqlite`, so that there
-//!   is one format; a restore is made beside its place, or in one transaction.
+//! - If a database is unreachable, the answer is `ServerTimeout` with Retry-After, after which client-go and others
+//!   retry automatically; the reference has that answer for an unreachable store, though etcd's client never reports
+//!   one.
+//! - `leases` that end later than a new lease would were taken before a clock was set back, and have expired.
+//! - `store::copy` saves, restores and checks. The file is the SQLite database of `migrations/sqlite`, so that there is
+//!   one format; a restore is built under another name first, or in one transaction.
 
 mod backend;
 mod batch;
@@ -115,7 +117,7 @@ impl Collection {
     }
 }
 
-/// Where the database is.
+/// The location of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
     /// In memory, gone with the process.
@@ -134,9 +136,10 @@ pub enum Durability {
     /// Once it is on disk.
     #[default]
     Full,
-    /// Once the operating system has it: a power cut may lose the newest writes, never the order.
+    /// Once the operating system has it: a power failure may lose the newest writes, but never their order.
     Relaxed,
-    /// Once the operating system has it, and nothing is ever waited for: after a power cut the database may be lost.
+    /// Once the operating system has it, and without waiting for the disk at all: after a power failure the database
+    /// may be lost.
     Unsynced,
 }
 
@@ -144,14 +147,14 @@ pub enum Durability {
 #[derive(Clone, Debug)]
 pub struct Config {
     pub location: Location,
-    /// Collections that are kept elsewhere.
+    /// Collections that are kept in other databases.
     pub overrides: Vec<(Collection, Location)>,
     pub durability: Durability,
     /// How long superseded states stay readable.
     pub history: Duration,
-    /// What bounds the objects that are kept in memory.
+    /// Limits the objects that are kept in memory.
     pub memory: Arc<Memory>,
-    /// What objects expire by.
+    /// The clock by which objects expire.
     pub clock: Clock,
 }
 
@@ -164,7 +167,7 @@ impl Write {
         }
     }
 
-    /// Whether it stands or falls with the one before it.
+    /// Whether it is made only together with the one before it.
     fn is_joined(&self) -> bool {
         self.guards.contains(&Guard::Joined)
     }
@@ -191,13 +194,13 @@ impl Config {
         Config::new(Location::Memory)
     }
 
-    /// Every place that outlives the process, the main one first; that one is told even if it does not.
+    /// Every location that outlives the process, after the main one, which is always included.
     pub fn kept_locations(&self) -> impl Iterator<Item = &Location> {
         let others = self.other_locations().into_iter().filter(|location| **location != Location::Memory);
         std::iter::once(&self.location).chain(others)
     }
 
-    /// Where objects are kept beside the main place, each once.
+    /// The locations other than the main one, each once.
     fn other_locations(&self) -> Vec<&Location> {
         let mut others = Vec::new();
         for (_, location) in &self.overrides {
@@ -209,7 +212,7 @@ impl Config {
     }
 }
 
-/// One change to be made, and what it was decided under.
+/// One change to be made, and the conditions for it.
 #[derive(Clone, Debug)]
 pub struct Write {
     pub collection: Collection,
@@ -228,32 +231,32 @@ pub enum Op {
 /// A new state.
 #[derive(Clone, Debug)]
 pub struct Put {
-    /// Compact canonical JSON without `metadata.resourceVersion`, but for fields whose text Go keeps as it was sent.
+    /// Compact canonical JSON without `metadata.resourceVersion`, except for fields whose text Go keeps as it was sent.
     pub object: Encoded,
     pub uid: Arc<str>,
-    /// The version that the bytes are in.
+    /// The version of the bytes.
     pub stored_version: Arc<str>,
     pub schema_generation: i64,
-    /// Milliseconds since 1970 at which the object goes by itself.
+    /// When the object expires, in milliseconds since 1970.
     pub expires_at_ms: Option<i64>,
-    /// The generation of the schemas under which clients get the bytes as they are, in the version that they are in.
+    /// The generation of the schemas for which clients get the bytes unchanged, in their stored version.
     pub served_under: Option<i64>,
 }
 
-/// What must hold in the transaction that makes a write.
+/// A condition that must hold in the transaction of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Guard {
     /// There is no object under the key.
     Absent,
     /// The object under the key is at this revision.
     At { revision: Revision },
-    /// Another object, which the write was decided by, is at this revision.
+    /// Another object, which the write depends on, is at this revision.
     Other { collection: Collection, key: Arc<str>, revision: Revision },
-    /// The write before it is made: both are, or neither is. For [`Storage::write_together`].
+    /// The previous write is made: both are made, or neither. For [`Storage::write_together`].
     Joined,
 }
 
-/// How many writes stand or fall together at most.
+/// The maximum number of writes that are made together or not at all.
 pub const TOGETHER_MAX: usize = 64;
 
 /// A write that is done.
@@ -265,14 +268,14 @@ pub struct Committed {
 /// Why a write was not made. Nothing of it is stored.
 #[derive(Clone, Debug)]
 pub enum WriteError {
-    /// What it was decided under has changed; it may be decided anew.
+    /// A condition of the write no longer holds; it may be decided again.
     GuardFailed,
     /// Too many writes are waiting.
     Busy,
     Store(StoreError),
 }
 
-/// Which state is asked for.
+/// The state that is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
     Newest,
@@ -282,7 +285,7 @@ pub enum At {
 /// Why a state can't be shown.
 #[derive(Clone, Debug)]
 pub enum SnapshotError {
-    /// The log reaches back to this revision only.
+    /// The log only reaches back to this revision.
     Expired {
         compacted: Revision,
     },
@@ -292,51 +295,51 @@ pub enum SnapshotError {
 /// Why changes can't be followed.
 #[derive(Clone, Debug)]
 pub enum WatchError {
-    /// The log reaches back to this revision only.
+    /// The log only reaches back to this revision.
     Expired {
         compacted: Revision,
     },
     Store(StoreError),
 }
 
-/// A database that can't be used. What it held is untouched, and what failed is not in it.
+/// Why a database can't be used. Its contents are unchanged, and a failed write is not in it.
 #[derive(Clone, Debug)]
 pub enum StoreError {
     /// The file is open, in another process or in this one.
     InUse(PathBuf),
     /// The file could not be opened or made.
     Open { path: PathBuf, source: Arc<dyn Error + Send + Sync> },
-    /// What names the database is not understood.
+    /// The URL of the database can't be parsed.
     Url(String),
-    /// No connection is made: nobody answers, or the database refuses.
+    /// No connection can be made: there is no answer, or the database refuses.
     Connect(Arc<dyn Error + Send + Sync>),
-    /// The connection is lost, or there is none to be had.
+    /// The connection is lost, or none is available.
     Unreachable(Arc<dyn Error + Send + Sync>),
-    /// The database is of an earlier major version than the least that will do.
+    /// The major version of the database is lower than the minimum.
     TooOld { found: u32, least: u32 },
     /// A newer program has written the database.
     NewerSchema { found: i64, known: i64 },
-    /// What would be overwritten is there already.
+    /// The target already exists, and would be overwritten.
     Exists(PathBuf),
-    /// Memory alone keeps nothing that could be saved, restored or checked.
+    /// A database in memory can't be saved, restored or checked.
     NothingKept,
-    /// A row is not what was written: the disk or the file is damaged.
+    /// A row differs from what was written: the disk or the file is damaged.
     Garbled { key: Arc<str>, revision: Revision },
-    /// A saved database is not whole.
+    /// A saved database is damaged.
     Damaged { path: PathBuf, faults: Vec<String> },
-    /// There is no room for what was to be written. Reading goes on, and writing once there is room again.
+    /// The disk is full. Reads still work, and writes do once there is space again.
     DiskFull,
-    /// What is kept in memory has reached its limit. Reading and deleting go on.
+    /// The memory limit for stored objects has been reached. Reads and deletions still work.
     NoSpace,
-    /// A collection is larger than what the process may hold of one. Its objects can be read one by one.
+    /// A collection is larger than the process may hold in memory. Its objects can be read one by one.
     NoMemory,
     /// The file is not a database any more: nothing is written to it.
     Malformed,
     /// The file may be read only.
     ReadOnly,
-    /// A statement failed otherwise: the disk or the file is damaged.
+    /// A statement failed for another reason: the disk or the file is damaged.
     Statement(Arc<dyn Error + Send + Sync>),
-    /// The objects are in several databases, and are to be copied as one.
+    /// The objects are in several databases, and can't be copied as one.
     Several,
     /// The storage was closed.
     Closed,
@@ -367,7 +370,7 @@ impl fmt::Display for StoreError {
                 write!(out, "the database is damaged: `{key}` at revision {revision} is not what was written")
             }
             StoreError::DiskFull => out.write_str("the database is full"),
-            // As etcd says it beyond its quota: people look for these words.
+            // etcd's message when its quota is exceeded: people search for these words.
             StoreError::NoSpace => out.write_str("etcdserver: mvcc: database space exceeded"),
             StoreError::NoMemory => out.write_str(
                 "the collection is too large for the memory that the server may use (--memory-limit), only single objects can \
@@ -409,7 +412,7 @@ impl Error for StoreError {
 }
 
 impl StoreError {
-    /// Whether the same may succeed a little later: the database can't be reached now.
+    /// Whether a retry may succeed a little later: the database is currently unreachable.
     pub fn may_pass(&self) -> bool {
         matches!(self, StoreError::Connect(_) | StoreError::Unreachable(_))
     }

@@ -1,4 +1,4 @@
-//! The objects of a collection by key, each with the signature of its labels beside it once that is known.
+//! The objects of a collection by key, each together with the signature of its labels once that is known.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::{Signature, Stored};
 /// The objects of a collection, by key.
 pub(super) type Objects = OrdMap<Arc<str>, Held>;
 
-/// Objects as a database gives them, by key.
+/// Objects as a database returns them, by key.
 pub(super) fn by_key(objects: Vec<Stored>) -> Objects {
     objects.into_iter().map(|stored| (Arc::clone(&stored.key), Held::from(Arc::new(stored)))).collect()
 }
@@ -20,7 +20,7 @@ pub(super) fn by_key(objects: Vec<Stored>) -> Objects {
 #[derive(Debug)]
 pub(super) struct Held {
     stored: Arc<Stored>,
-    /// The highest bit is set where it is known.
+    /// The highest bit is set if it is known.
     signature: AtomicU64,
 }
 
@@ -72,7 +72,7 @@ impl Deref for Held {
     }
 }
 
-/// What the objects say of each other.
+/// Compares only the objects.
 impl PartialEq for Held {
     fn eq(&self, other: &Self) -> bool {
         self.stored == other.stored

@@ -1,6 +1,6 @@
-//! Opening a database: the store that keeps it, and the tasks that run beside it until it is closed.
+//! Opening a database: the store that keeps it, and the background tasks that run until it is closed.
 //!
-//! One compacts it, one gives memory back, one looks for what other processes have written.
+//! One compacts it, one frees memory, one looks for writes of other processes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::postgres::Postgres;
 use super::sqlite::{DatabaseLocation, Sqlite};
 use super::{Config, Location, StoreError, compact};
 
-/// How often it is looked whether memory is short.
+/// How often it is checked whether memory is short.
 const GIVEN_BACK_EVERY: Duration = Duration::from_millis(250);
 
 /// Opens the database at `location` and starts to write.
@@ -28,8 +28,8 @@ pub(super) async fn open(location: &Location, config: &Config) -> Result<Databas
     serve(store, None, location, config).await
 }
 
-/// A copy of a database as it is now at `location`, a file that is not there yet or in memory. The secrets `without`
-/// are not copied. Where it is not in memory, what has changed before can't be followed in the copy.
+/// Copies the current contents of a database to `location`, which is a new file or in memory. The secrets `without` are
+/// not copied. If the database is not in memory, changes before the copy can't be followed in the copy.
 ///
 /// Errors: it can't be read, or the copy can't be written.
 pub(super) async fn fork(
@@ -74,7 +74,8 @@ async fn serve(
     Ok(database)
 }
 
-/// Forgets what nobody reads while memory is short, until the database is closed. Of one in memory nothing would be gained.
+/// While memory is short, drops what nobody reads, until the database is closed. For a database in memory this would
+/// gain nothing.
 async fn give_back(database: WeakDatabase, memory: Arc<Memory>) {
     loop {
         tokio::time::sleep(GIVEN_BACK_EVERY).await;
@@ -89,7 +90,7 @@ async fn give_back(database: WeakDatabase, memory: Arc<Memory>) {
 async fn poll(database: WeakDatabase, every: Duration) {
     loop {
         let Some(store) = database.upgrade().map(|database| Arc::clone(database.store())) else { return };
-        // Told at once as a rule; the timer is for what gets lost on the way.
+        // Usually there is a notification at once; the timer covers lost ones.
         _ = tokio::time::timeout(every, store.written_elsewhere()).await;
         drop(store);
         let Some(database) = database.upgrade() else { return };

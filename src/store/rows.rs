@@ -1,4 +1,4 @@
-//! Rows of the log as they are read, the same from every database.
+//! Decodes rows of the log, in the same way for every database.
 
 use std::sync::{Arc, OnceLock};
 
@@ -16,18 +16,18 @@ pub(super) const CREATE: i64 = 0;
 pub(super) const UPDATE: i64 = 1;
 pub(super) const DELETE: i64 = 2;
 
-/// A row of the log that was looked through.
+/// A row of the log that was scanned.
 #[derive(Debug)]
 pub struct Scanned {
     pub revision: Revision,
-    /// The state in it, where it is one that was looked for.
+    /// Its state, if the scan was looking for it.
     pub found: Option<(Collection, Arc<Stored>)>,
 }
 
 /// A row of a database that has the log's types.
 pub(super) trait LogRow<'r>: Row {
     fn text(&'r self, at: usize) -> Result<Arc<str>, StoreError>;
-    /// A text that many rows have alike.
+    /// A text that many rows have in common.
     fn common_text(&'r self, at: usize) -> Result<Arc<str>, StoreError>;
     fn number(&'r self, at: usize) -> Result<Option<i64>, StoreError>;
     fn blob(&'r self, at: usize) -> Result<Bytes, StoreError>;
@@ -71,7 +71,7 @@ pub(super) fn read_revision<'r>(row: &'r impl LogRow<'r>, at: usize) -> Result<R
     Ok(Revision::new(read_number(row, at)?))
 }
 
-/// The checksum of a row, which tells whether a disk gives back what was written: CRC-32 over revision, key and bytes.
+/// The checksum of a row, which shows whether a disk returns what was written: CRC-32 over revision, key and bytes.
 pub(super) fn checksum(revision: Revision, key: &str, bytes: &[u8]) -> i64 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&revision.get().to_le_bytes());
@@ -81,9 +81,9 @@ pub(super) fn checksum(revision: Revision, key: &str, bytes: &[u8]) -> i64 {
     hasher.finalize().into()
 }
 
-/// A state from nine columns that begin at `at`.
+/// Reads a state from nine columns, starting at `at`.
 ///
-/// Errors: it is not what was written.
+/// Errors: it differs from what was written.
 pub(super) fn read_stored<'r>(row: &'r impl LogRow<'r>, at: usize) -> Result<Stored, StoreError> {
     let stored = read_unchecked(row, at)?;
     if is_whole(&stored, read_number(row, at + 8)?) {
@@ -93,8 +93,8 @@ pub(super) fn read_stored<'r>(row: &'r impl LogRow<'r>, at: usize) -> Result<Sto
     }
 }
 
-/// A state as it is loaded with its collection: one that is not what was written has no bytes, so that it can be told from
-/// the others and removed, and they can be read.
+/// Reads a state for the load of its collection: a state that differs from what was written gets no bytes, so that it
+/// can be recognized and removed, and the others can be read.
 pub(super) fn read_loaded<'r>(row: &'r impl LogRow<'r>) -> Result<Stored, StoreError> {
     let mut stored = read_unchecked(row, 0)?;
     if !is_whole(&stored, read_number(row, 8)?) {
@@ -126,7 +126,7 @@ fn read_unchecked<'r>(row: &'r impl LogRow<'r>, at: usize) -> Result<Stored, Sto
     })
 }
 
-/// A change from its state, the operation, and the state before, which is NULL where there was none.
+/// A change from its state, the operation, and the state before, which is NULL if there was none.
 pub(super) fn read_change<'r>(row: &'r impl LogRow<'r>) -> Result<Change, StoreError> {
     let after = Arc::new(read_stored(row, 0)?);
     let deleted = read_number(row, 9)? == DELETE;
@@ -142,7 +142,7 @@ pub(super) fn read_change<'r>(row: &'r impl LogRow<'r>) -> Result<Change, StoreE
     Ok(Change { revision, object, previous, deleted, forms: Forms::default() })
 }
 
-/// A row of the log from its state, its collection, and whether it was looked for.
+/// A row of the log from its state, its collection, and whether the scan was looking for it.
 pub(super) fn read_scanned<'r>(row: &'r impl LogRow<'r>) -> Result<Scanned, StoreError> {
     let found = if read_number(row, 10)? != 0 {
         Some((read_collection(row, 9)?, Arc::new(read_stored(row, 0)?)))
@@ -152,7 +152,7 @@ pub(super) fn read_scanned<'r>(row: &'r impl LogRow<'r>) -> Result<Scanned, Stor
     Ok(Scanned { revision: read_revision(row, 1)?, found })
 }
 
-/// How many rows are asked for at most.
+/// The maximum number of rows, as a parameter.
 pub(super) fn count(max: usize) -> i64 {
     i64::try_from(max).unwrap_or(i64::MAX)
 }

@@ -1,26 +1,26 @@
-//! Signatures of labels: they tell at once which objects of a collection can't have a label that a selector asks for.
+//! Signatures of labels: they show quickly which objects of a collection can't have a label that a selector requires.
 //!
-//! Each object of a collection has one beside it, made when somebody first selects by labels. A selection then goes over the
-//! nodes of the collection's map, and looks only at objects that may be selected: one label sets three of 63 bits.
+//! Each object of a collection has one, computed at the first selection by labels. A selection then walks over the
+//! nodes of the collection's map, and only looks at objects that may be selected: one label sets three of 63 bits.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use crate::meta::selector::LabelSelector;
 
-/// A set of labels, in which those of others may seem to be.
+/// A Bloom filter of labels: it may seem to contain others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signature(pub(super) u64);
 
 impl Signature {
-    /// That of no labels at all: every object has them.
+    /// The signature of no labels: every object has those.
     pub const NONE: Signature = Signature(0);
 
-    /// What every object has that `selector` selects.
+    /// The labels that every object selected by `selector` has.
     pub fn required(selector: &LabelSelector) -> Signature {
         Signature::of(selector.required())
     }
 
-    /// That of labels with their values, or with any where none is given.
+    /// The signature of labels with their values, or with any value if none is given.
     pub(super) fn of<'l>(labels: impl Iterator<Item = (&'l str, Option<&'l str>)>) -> Signature {
         let bits = labels.map(|(name, value)| {
             let mut hasher = DefaultHasher::new();
@@ -34,7 +34,7 @@ impl Signature {
         Signature(bits.fold(0, |all, bits| all | bits))
     }
 
-    /// Whether what has this signature may have all that has the other; never wrongly denied.
+    /// Whether an object with this signature may have all labels of the other; there are no false negatives.
     pub(super) fn may_hold(self, other: Signature) -> bool {
         self.0 & other.0 == other.0
     }

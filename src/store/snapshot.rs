@@ -37,7 +37,8 @@ impl Snapshot {
         self.range_of(prefix, start, Signature::NONE)
     }
 
-    /// Those of [`Snapshot::range`] that may have the labels of a signature; what can't have them is not looked at.
+    /// The objects of [`Snapshot::range`] that may have the labels of a signature; others are skipped without looking
+    /// at them.
     pub fn range_of(&self, prefix: &str, start: Option<&str>, labels: Signature) -> impl Iterator<Item = &Arc<Stored>> {
         let from = start.filter(|start| *start > prefix).unwrap_or(prefix);
         let end = end_of(prefix);
@@ -51,13 +52,13 @@ impl Snapshot {
             .map(Deref::deref)
     }
 
-    /// Whether it holds the same objects in the same states as `other`; told at once, and never wrongly affirmed.
+    /// Whether it holds the same objects in the same states as `other`; fast, and without false positives.
     pub fn is_same(&self, other: &Snapshot) -> bool {
         self.objects.ptr_eq(&other.objects)
     }
 
-    /// The keys whose objects differ from those of `before`, each with its object now, if any. What both share is not
-    /// looked at.
+    /// The keys whose objects differ from those of `before`, each with its object now, if any. Parts that both share
+    /// are skipped.
     pub fn changes_since<'s>(
         &'s self,
         before: &'s Snapshot,
@@ -73,7 +74,7 @@ impl Snapshot {
         &self.collection
     }
 
-    /// Makes the key of `change` what it was before it.
+    /// Reverts the key of `change` to its state before the change.
     pub(super) fn take_back(&mut self, change: &Change) {
         match &change.previous {
             Some(previous) => _ = self.objects.insert(Arc::clone(&previous.key), Arc::clone(previous).into()),
@@ -82,7 +83,7 @@ impl Snapshot {
     }
 }
 
-/// Where the texts end that begin with `prefix`: before the first text that is greater than all of them, if there is one.
+/// The end of the texts that begin with `prefix`: the first text that is greater than all of them, if there is one.
 fn end_of(prefix: &str) -> Option<String> {
     let (head, last) = prefix.char_indices().rev().find(|(_, last)| *last < char::MAX)?;
     let next = (last..=char::MAX).nth(1)?;

@@ -1,18 +1,18 @@
-//! What the registry talks to: the main database, and those that some collections are kept in instead.
+//! The registry's interface to the store: the main database, and those that some collections are kept in instead.
 //!
-//! Revisions compare within a database. So whatever is about a revision is about one collection, and what belongs to all of
-//! them, secrets and leases, is in the main database.
+//! Revisions are comparable only within a database. So everything that concerns a revision concerns one collection, and
+//! what belongs to all collections, secrets and leases, is in the main database.
 //!
 //! - `store::storage` sends collections to databases (`--store-override`); each of them (`store::database`) has its
-//!   log, its view, its writer and its compaction, and knows of no other. No transaction spans two. So a guard on an
-//!   object in another database is read at the newest before the write, and again after it. An object that was
-//!   created while its definition or namespace changed is deleted again, and the request runs anew; watchers may see
-//!   it come and go, and where the process is killed between the two it stays, as it can with kube-apiserver, whose
+//!   log, its view, its writer and its compaction, and does not know about the others. No transaction spans two. So a
+//!   guard on an object in another database is read at the newest before the write, and again after it. An object that
+//!   was created while its definition or namespace changed is deleted again, and the request runs again; watches may
+//!   see it come and go, and if the process is killed between the two it stays, as it can with kube-apiserver, whose
 //!   admission reads a cache. An update that overtakes a change of its definition stays: it is as if it had come just
 //!   before. Definitions and namespaces themselves stay in the main database, and so do secrets and leases.
-//! - A `Moment` is the revision of each database. Controllers take in a feed of all of them, in order within each.
-//!   With a change, the other databases are polled: all comes along that any process had acknowledged there before
-//!   it.
+//! - A `Moment` is the revision of each database. Controllers read a feed of all databases, which is in order within
+//!   each. With each change, the other databases are polled, so that everything that any process had acknowledged there
+//!   before is included.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,8 +64,8 @@ impl Storage {
         Ok(Storage { databases: Arc::new(Databases { main, others, overrides: overrides.collect(), clock }) })
     }
 
-    /// A copy of everything as it is now, by `config`, whose location is a file that is not there yet or memory. The secrets
-    /// `without` are not copied.
+    /// Copies the current contents to the location in `config`, which is a new file or memory. The secrets `without`
+    /// are not copied.
     ///
     /// Errors: objects are kept in several databases, whose revisions have no common order; [`open::fork`].
     pub async fn fork(&self, config: &Config, without: &[&str]) -> Result<Self, StoreError> {
@@ -83,10 +83,10 @@ impl Storage {
         })
     }
 
-    /// Makes a write if its guards hold in the transaction that makes it. It is visible, and as durable as was asked for,
-    /// when this returns. A write whose caller stops waiting is made all the same.
+    /// Makes a write if its guards hold in its transaction. When this returns, the write is visible, and as durable as
+    /// requested. It is made even if the caller stops waiting.
     ///
-    /// A guard on an object in another database is checked as [`Storage::write_apart`] says.
+    /// A guard on an object in another database is checked as described at [`Storage::write_apart`].
     pub async fn write(&self, mut write: Write) -> Result<Committed, WriteError> {
         work::commit();
         let database = self.databases.of(&write.collection);
@@ -106,11 +106,11 @@ impl Storage {
         made.await.unwrap_or(Err(WriteError::Store(StoreError::Closed)))
     }
 
-    /// [`Storage::write`] of an object with others that depend on it, one write a key: all are made, or none.
+    /// [`Storage::write`] of an object with others that depend on it, one write per key: all are made, or none.
     ///
-    /// In one transaction, unless some are in another database. Those are then made one after another: first the new ones,
-    /// which are taken back where the object is not written, and last the deletions. Where the process ends between them,
-    /// others are left that nothing depends on.
+    /// In one transaction, unless some are in another database. Those are then made one after another: first the new
+    /// ones, which are undone if the object is not written, and last the deletions. If the process ends in between,
+    /// some objects are left over that nothing refers to.
     pub async fn write_together(&self, write: Write, others: Vec<Write>) -> Result<Committed, WriteError> {
         work::commit();
         let database = self.databases.of(&write.collection);
@@ -132,7 +132,7 @@ impl Storage {
         made.await.unwrap_or(Err(WriteError::Store(StoreError::Closed)))
     }
 
-    /// Makes a write with those that are joined to it, and `apart` before and after it.
+    /// Makes a write together with the joined ones, and the writes `apart` before and after it.
     async fn write_around(&self, write: Write, joined: Vec<Write>, apart: Vec<Write>) -> Result<Committed, WriteError> {
         let (puts, deletions): (Vec<_>, Vec<_>) = apart.into_iter().partition(|other| other.put().is_some());
         let mut made = Vec::with_capacity(puts.len());
@@ -162,7 +162,7 @@ impl Storage {
         let undone: Vec<_> = undone.collect();
         let deletions = if outcome.is_ok() { deletions } else { undone };
         for deletion in deletions {
-            // Somebody else may have it by now.
+            // Another request may have it by now.
             _ = self.write(deletion).await;
         }
         outcome
@@ -170,8 +170,8 @@ impl Storage {
 
     /// Makes a write that `apart` guards: objects in another database, which no transaction spans.
     ///
-    /// They are read at the newest before the write, and again after it. An object that was created while one of them
-    /// changed is taken back, unless somebody has changed it since; watches see it come and go, and where the process ends
+    /// Their newest states are read before the write, and again after it. An object that was created while one of them
+    /// changed is deleted again, unless it has been changed since; watches see it come and go, and if the process ends
     /// between the two it stays. An update stays: it is as if it had come just before.
     async fn write_apart(&self, write: Write, apart: &[Guard]) -> Result<Committed, WriteError> {
         if !self.hold(apart).await? {
@@ -216,8 +216,8 @@ impl Storage {
         self.databases.of(collection).peek(collection, key).await
     }
 
-    /// Hands every object to `each` whose stored bytes contain one of `texts`; others are not read. Returns the moment as of
-    /// which these are all, but for those that have changed after it.
+    /// Passes every object whose stored bytes contain one of `texts` to `each`; others are not decoded. Returns the
+    /// moment as of which they are complete, except for later changes.
     pub async fn scan(
         &self,
         texts: &[&str; 3],
@@ -230,7 +230,7 @@ impl Storage {
         Ok(Moment(moment))
     }
 
-    /// What objects expire by.
+    /// The clock by which objects expire.
     pub fn clock(&self) -> &Clock {
         &self.databases.clock
     }
@@ -255,23 +255,23 @@ impl Storage {
         self.databases.of(snapshot.collection()).pin(snapshot, page_end);
     }
 
-    /// How many objects of `snapshot` whose keys begin with `prefix` follow from the key `start` on, where that was noted
-    /// with the page before ([`Storage::pin`]) and not forgotten.
+    /// How many objects of `snapshot` whose keys begin with `prefix` follow from the key `start` on, if that was
+    /// recorded with the previous page ([`Storage::pin`]) and is still known.
     pub fn remaining(&self, snapshot: &Snapshot, prefix: &str, start: &str) -> Option<usize> {
         self.databases.of(snapshot.collection()).remaining(snapshot, prefix, start)
     }
 
-    /// Forgets what is in memory of a collection that nobody watches; it is loaded again when it is asked for.
+    /// Drops a collection from memory if nobody watches it; it is loaded again on its next use.
     pub fn forget(&self, collection: &Collection) {
         self.databases.of(collection).forget(collection);
     }
 
-    /// The changes of a collection after a revision, which may be one of the future.
+    /// The changes of a collection after a revision, which may be in the future.
     pub async fn watch(&self, collection: &Collection, after: Revision) -> Result<LogWatch, WatchError> {
         self.databases.of(collection).watch(collection, after).await
     }
 
-    /// The newest revision that is visible to those who read a collection.
+    /// The newest revision that is visible to readers of a collection.
     pub fn revision(&self, collection: &Collection) -> Revision {
         self.databases.of(collection).revision()
     }
@@ -281,15 +281,15 @@ impl Storage {
         self.databases.of(collection).compacted()
     }
 
-    /// Waits until everything in the main database is visible that was acknowledged anywhere before this was called. At once
-    /// where no other process can write.
+    /// Waits until everything in the main database is visible that was acknowledged anywhere before this was called.
+    /// Returns at once if no other process can write.
     ///
-    /// Errors: the database does not answer. What is visible can be read all the same.
+    /// Errors: the database does not answer. What is visible can still be read.
     pub async fn catch_up(&self) -> Result<(), StoreError> {
         self.databases.main.catch_up().await
     }
 
-    /// [`Storage::catch_up`] with the database of a collection that is not in the main one; at once where it is.
+    /// [`Storage::catch_up`] with the database of a collection that is not in the main one; at once if it is.
     pub async fn catch_up_apart(&self, collection: &Collection) -> Result<(), StoreError> {
         match self.databases.other(collection) {
             Some(other) => other.catch_up().await,
@@ -297,7 +297,7 @@ impl Storage {
         }
     }
 
-    /// Waits until `revision` of a collection is visible, `timeout` at most; false where it is not by then.
+    /// Waits until `revision` of a collection is visible, for at most `timeout`; false if it is not visible by then.
     pub async fn wait_for(&self, collection: &Collection, revision: Revision, timeout: Duration) -> bool {
         self.databases.of(collection).wait_for(revision, timeout).await
     }
@@ -307,7 +307,7 @@ impl Storage {
         self.databases.main.read_secret(name).await
     }
 
-    /// Keeps `made` under `name` unless there is a value already; returns the one that is kept.
+    /// Stores `made` under `name` unless there already is a value; returns the stored value.
     pub async fn insert_secret(&self, name: &str, made: &[u8]) -> Result<Vec<u8>, StoreError> {
         self.databases.main.insert_secret(name, made).await
     }
@@ -322,7 +322,7 @@ impl Storage {
         (self.databases.main.revision(), self.databases.main.compacted())
     }
 
-    /// What all databases have cost so far.
+    /// The costs of all databases so far.
     pub fn counts(&self) -> StoreCounts {
         self.databases.all().map(|database| database.stats().counts()).sum()
     }
@@ -381,7 +381,7 @@ impl Databases {
         self.other(collection).unwrap_or(&self.main)
     }
 
-    /// The same where that is not the main one.
+    /// The same if that is not the main one.
     fn other(&self, collection: &Collection) -> Option<&Database> {
         let (_, at) = self.overrides.iter().find(|(overridden, _)| overridden == collection)?;
         self.others.get(*at)

@@ -1,4 +1,4 @@
-//! A state of an object as it lies in the store, and a change from one state to the next.
+//! A state of an object as it is stored, and a change from one state to the next.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -23,17 +23,18 @@ pub struct Stored {
     pub revision: Revision,
     pub created: Revision,
     pub uid: Arc<str>,
-    /// The version that `bytes` are in.
+    /// The version of `bytes`.
     pub stored_version: Arc<str>,
     pub schema_generation: i64,
     /// Compact canonical JSON without `metadata.resourceVersion`.
     pub bytes: Bytes,
     pub expires_at_ms: Option<i64>,
     pub(super) served_under: ServedUnder,
-    /// Where the resourceVersion belongs in `bytes`; of what was read from the database found when it is first sent.
+    /// Where the resourceVersion belongs in `bytes`; for an object from the database it is determined when that is
+    /// first sent.
     pub(super) splice: OnceLock<Splice>,
     pub(super) labels: OnceLock<Box<Labels>>,
-    /// Most objects are sent as they are stored.
+    /// Unused for most objects, as they are sent as they are stored.
     pub(super) derived: OnceLock<Box<Mutex<Vec<Derived>>>>,
 }
 
@@ -59,7 +60,7 @@ impl From<Option<i64>> for ServedUnder {
     }
 }
 
-/// A state is told by its key and its revision; the rest follows from them.
+/// A state is identified by its key and its revision; the rest follows from them.
 impl PartialEq for Stored {
     fn eq(&self, other: &Self) -> bool {
         self.revision == other.revision && self.key == other.key
@@ -77,7 +78,7 @@ pub(super) struct Derived {
 }
 
 impl Stored {
-    /// Whether what the database gave back is not what was written.
+    /// Whether the database returned something else than what was written.
     pub fn is_damaged(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -87,7 +88,7 @@ impl Stored {
         self.labels().find(|(label, _)| *label == name).map(|(_, value)| value)
     }
 
-    /// Names and values of all labels. They are read once, at the first selection.
+    /// Names and values of all labels. They are decoded once, at the first selection.
     pub fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
         let read = || {
             let labels = self.metadata_field("\"labels\"").and_then(|labels| json::decode(labels).ok());
@@ -104,17 +105,17 @@ impl Stored {
         metadata_field(&self.bytes, quoted_name)
     }
 
-    /// The stored bytes, as they are sent where deriving changes nothing.
+    /// The stored bytes, in the form in which they are sent if deriving changes nothing.
     pub fn raw(&self) -> Encoded {
         Encoded::with_splice(self.bytes.clone(), *self.splice.get_or_init(|| Splice::of(&self.bytes)))
     }
 
-    /// Whether the stored bytes are what clients get in the version that they are in, under this generation of the schemas.
+    /// Whether clients get the stored bytes unchanged in their stored version, under this generation of the schemas.
     pub fn is_served_raw(&self, schema_generation: i64) -> bool {
         self.served_under.get() == Some(schema_generation)
     }
 
-    /// Notes what [`Stored::is_served_raw`] tells.
+    /// Records the result for [`Stored::is_served_raw`].
     pub fn note_served_raw(&self, schema_generation: i64) {
         self.served_under.set(schema_generation);
     }
@@ -127,7 +128,7 @@ impl Stored {
         found.map(|kept| kept.encoded.clone())
     }
 
-    /// Keeps a derived form, unless there is one already; the oldest goes where there are too many.
+    /// Keeps a derived form, unless there already is one; if there are too many, the oldest is dropped.
     pub fn keep_derived(&self, version: &str, schema_generation: i64, encoded: Encoded) {
         let derived = self.derived.get_or_init(Box::default);
         let mut derived = derived.lock().unwrap_or_else(PoisonError::into_inner);
@@ -138,7 +139,7 @@ impl Stored {
         if derived.len() == DERIVED_MAX {
             derived.remove(0);
         }
-        // One by one: most objects are read in one version.
+        // One by one, as most objects are read in only one version.
         derived.reserve_exact(1);
         derived.push(Derived { version: version.into(), schema_generation, encoded });
     }
@@ -170,17 +171,17 @@ impl Stored {
 #[derive(Debug)]
 pub struct Change {
     pub revision: Revision,
-    /// The state after the change; the last one, where the change is a deletion.
+    /// The state after the change; for a deletion, the last state.
     pub object: Arc<Stored>,
     /// The state before; `None` for a creation.
     pub previous: Option<Arc<Stored>>,
     pub deleted: bool,
-    /// What those who watch are told of it.
+    /// The events that watches send for it.
     pub forms: Forms,
 }
 
 impl Change {
-    /// How long the state is that the change replaced or removed.
+    /// The size of the state that the change replaced or removed.
     pub(super) fn left_behind_bytes(&self) -> usize {
         self.previous.as_ref().map_or(0, |previous| previous.bytes.len())
     }

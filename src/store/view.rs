@@ -1,7 +1,7 @@
-//! The present state and the recent changes of each collection, in memory.
+//! The current state and the recent changes of each collection, in memory.
 //!
-//! One lock holds them all, so that a batch becomes visible at once and in order: whoever sees a revision sees everything
-//! up to it. What is read under the lock is never copied: the maps are persistent, a snapshot is another handle on one.
+//! One lock holds them all, so that a batch becomes visible at once and in order: a reader of a revision sees
+//! everything up to it. Nothing is copied under the lock: the maps are persistent, a snapshot is another handle on one.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,25 +20,26 @@ use super::{Change, Collection, Stored, Write};
 
 /// How many changes of a collection stay in memory; older ones are read from the log.
 const RECENT_MAX: usize = 2_000;
-/// How many bytes of former states stay in memory with the recent changes of a collection, beside the present state.
+/// How many bytes of former states stay in memory with the recent changes of a collection, in addition to the current
+/// state.
 const RECENT_BYTES_MAX: usize = 2 << 20;
-/// How many changes of a collection keep what their watches are told: a reader that keeps up is never further behind.
+/// How many changes of a collection keep their encoded events: a watch that keeps up is never further behind.
 const WITH_FORMS_MAX: usize = 64;
 /// How many states of a collection are kept for pages.
 const PINS_MAX: usize = 32;
-/// How many bytes of changes a state that is kept for pages may be behind: the most that it keeps in memory.
+/// How many bytes of changes a state that is kept for pages may be behind: this limits what it keeps in memory.
 const PIN_BYTES_MAX: u64 = 64 << 20;
-/// Of how many ends of pages in a state that is kept for pages it is known how many objects follow.
+/// For how many page ends of such a state the number of following objects is remembered.
 const PAGE_ENDS_MAX: usize = 32;
 
 /// All collections, at one revision.
 pub(super) struct View {
     state: RwLock<ViewState>,
     newest: watch::Sender<Revision>,
-    /// How many bytes of present state stay in memory. Beyond them, collections that nobody watches are forgotten, those first
-    /// that were not read for the longest time.
+    /// How many bytes of current state stay in memory. Beyond that, collections that nobody watches are dropped, the
+    /// least recently read ones first.
     object_bytes_max: usize,
-    /// Counts reads, so that each collection knows when it was read last.
+    /// Counts reads, so that each collection knows when it was last read.
     reads: AtomicU64,
 }
 
@@ -46,9 +47,9 @@ struct ViewState {
     revision: Revision,
     compacted: Revision,
     collections: HashMap<Collection, CollectionState>,
-    /// Of all collections that are loaded, so that no batch has to add them up.
+    /// The total of all loaded collections, so that no batch has to add them up.
     object_bytes: usize,
-    /// Collections that alone have more than may stay in memory.
+    /// Collections that by themselves exceed what may stay in memory.
     too_large: HashSet<Collection>,
     newest: Newest,
 }
@@ -65,7 +66,7 @@ struct Loaded {
     /// The newest change of this collection that is in `objects`, or the revision that it was loaded at.
     revision: Revision,
     recent: VecDeque<Arc<Change>>,
-    /// Of the states that `recent` alone still holds: each is what one of the changes left behind.
+    /// The size of the states that only `recent` still holds: each was replaced or deleted by one of the changes.
     recent_bytes: usize,
     /// Every change after this revision is in `recent`.
     recent_from: Revision,
@@ -79,15 +80,15 @@ struct Loaded {
 /// A state that is kept for the next page of a list.
 struct Pin {
     snapshot: Snapshot,
-    /// [`Loaded::changed_bytes`] when the state was first asked for.
+    /// [`Loaded::changed_bytes`] when the state was first read.
     changed_bytes: u64,
     page_ends: VecDeque<PageEnd>,
 }
 
-/// Where a page of a list ends, and what follows it.
+/// The end of a page of a list, and what follows it.
 #[derive(Clone, Debug)]
 pub struct PageEnd {
-    /// What the keys of the list begin with.
+    /// The prefix of the list's keys.
     pub prefix: Box<str>,
     /// Where the next page begins.
     pub start: Box<str>,
@@ -101,10 +102,10 @@ impl PageEnd {
     }
 }
 
-/// What a view has of a state that is asked for.
+/// The result of looking up a state in a view.
 pub(super) enum StateLookup {
     Snapshot(Snapshot),
-    /// The present objects under the revision that is asked for, to be taken back to it.
+    /// The current objects under the requested revision, which still have to be reverted to it.
     Present(Snapshot),
     Expired(Revision),
     NotLoaded,
@@ -154,7 +155,7 @@ impl View {
         self.newest.subscribe()
     }
 
-    /// Announces that a collection is about to be loaded; false where it is already there.
+    /// Announces that a collection is about to be loaded; false if it is already loaded.
     pub fn begin_loading(&self, collection: &Collection) -> bool {
         let mut state = self.write();
         if matches!(state.collections.get(collection), Some(CollectionState::Loaded(_))) {
@@ -164,10 +165,10 @@ impl View {
         true
     }
 
-    /// Takes a collection in, as it was at `revision`, and what was committed meanwhile; unless the view has started over
-    /// since its loading began.
+    /// Adds a collection, as it was at `revision`, and what was committed meanwhile; unless the view has started over
+    /// since the loading began.
     ///
-    /// `revision` must be visible: no reader may find an object that is newer than what they find it at.
+    /// `revision` must be visible: no reader may find an object that is newer than the revision it reads at.
     pub fn finish_loading(&self, collection: &Collection, objects: Objects, revision: Revision) {
         let object_bytes = objects.values().map(|stored| stored.bytes.len()).sum();
         let mut loaded = Loaded {
@@ -183,7 +184,7 @@ impl View {
             last_read: AtomicU64::new(self.reads.fetch_add(1, Ordering::Relaxed)),
         };
         let mut state = self.write();
-        // Where the view has started over meanwhile, changes may be missing.
+        // If the view has started over meanwhile, changes may be missing.
         let Some(CollectionState::Loading(waiting)) = state.collections.remove(collection) else { return };
         waiting.into_iter().for_each(|applied| loaded.apply(applied));
         if loaded.object_bytes > self.object_bytes_max {
@@ -204,22 +205,22 @@ impl View {
         }
     }
 
-    /// Notes that a collection has more than may stay in memory.
+    /// Records that a collection exceeds what may stay in memory.
     pub fn note_too_large(&self, collection: &Collection) {
         self.write().too_large.insert(collection.clone());
     }
 
-    /// Whether a collection had more than may stay in memory when it was last loaded.
+    /// Whether a collection exceeded what may stay in memory when it was last loaded.
     pub fn is_too_large(&self, collection: &Collection) -> bool {
         self.read().too_large.contains(collection)
     }
 
-    /// How many bytes of present state stay in memory.
+    /// How many bytes of current state stay in memory.
     pub fn object_bytes_max(&self) -> usize {
         self.object_bytes_max
     }
 
-    /// Makes a batch visible that the log has next; false, and nothing is visible, where other changes come before it.
+    /// Makes a batch visible if it is next in the log; false, without any effect, if other changes come before it.
     pub fn publish_next(&self, batch: Vec<(Collection, Applied)>) -> bool {
         let mut state = self.write();
         let first = batch.first().map(|(_, applied)| applied.revision);
@@ -235,8 +236,8 @@ impl View {
         self.apply(&mut self.write(), changes);
     }
 
-    /// Forgets every collection, and goes on from the revision `newest`: no log leads there from `present`. Those that follow
-    /// a collection are told that it is gone. Nothing where `present` is not the view's revision any more.
+    /// Drops every collection, and continues at the revision `newest`: no log leads there from `present`. Watches of
+    /// the collections end. Does nothing if `present` is no longer the view's revision.
     pub fn start_over(&self, present: Revision, newest: Revision, compacted: Revision) {
         let mut state = self.write();
         if state.revision != present {
@@ -249,7 +250,7 @@ impl View {
 
     fn apply(&self, state: &mut ViewState, changes: Vec<(Collection, Applied)>) {
         for (collection, applied) in changes {
-            // The writer and the poll may both bring a change.
+            // The writer and the poll may both deliver a change.
             if applied.revision <= state.revision {
                 continue;
             }
@@ -266,18 +267,18 @@ impl View {
             }
         }
         state.forget_unread(self.object_bytes_max);
-        // Still under the lock, so that the newest revision never seems to fall.
+        // Still under the lock, so that the newest revision never seems to decrease.
         self.newest.send_if_modified(|newest| std::mem::replace(newest, state.revision) != state.revision);
     }
 
-    /// Forgets half of what nobody watches.
+    /// Drops half of what nobody watches.
     pub fn give_back(&self) {
         let mut state = self.write();
         let bytes_max = state.object_bytes / 2;
         state.forget_unread(bytes_max);
     }
 
-    /// Forgets a collection unless somebody watches it.
+    /// Drops a collection unless it is being watched.
     pub fn forget(&self, collection: &Collection) {
         let mut state = self.write();
         let is_unwatched = |state: &CollectionState| match state {
@@ -289,14 +290,14 @@ impl View {
         }
     }
 
-    /// The object under `key`; the outer `None` where the collection is not loaded.
+    /// The object under `key`; the outer `None` if the collection is not loaded.
     pub fn get(&self, collection: &Collection, key: &str) -> Option<Option<Arc<Stored>>> {
         let state = self.read();
         let loaded = self.loaded(&state, collection)?;
         Some(loaded.objects.get(key).map(|held| Arc::clone(held)))
     }
 
-    /// What is known of the keys of a batch; `None` where one of their collections is not loaded.
+    /// What is known of the keys of a batch; `None` if one of their collections is not loaded.
     pub fn foresee(&self, batch: &[Write]) -> Option<Foreseen> {
         let state = self.read();
         let mut keys = keys_of(batch);
@@ -324,7 +325,7 @@ impl View {
         }
     }
 
-    /// Keeps a state for the next page, which begins behind `page_end`.
+    /// Keeps a state for the next page, which begins after `page_end`.
     pub fn pin(&self, snapshot: &Snapshot, page_end: Option<PageEnd>) {
         let mut state = self.write();
         let compacted = state.compacted;
@@ -347,7 +348,7 @@ impl View {
         loaded.pins.push_back(pin);
     }
 
-    /// How many objects of `snapshot` whose keys begin with `prefix` follow from the key `start` on, where a page was noted
+    /// How many objects of `snapshot` whose keys begin with `prefix` follow from the key `start` on, if a page is known
     /// to end there.
     pub fn remaining(&self, snapshot: &Snapshot, prefix: &str, start: &str) -> Option<usize> {
         let state = self.read();
@@ -356,7 +357,7 @@ impl View {
         pin.page_ends.iter().find(|page_end| page_end.is_at(prefix, start)).map(|page_end| page_end.remaining)
     }
 
-    /// The recent changes of a collection after `after`, `max` at most; `None` where memory does not reach back that far.
+    /// The recent changes of a collection after `after`, at most `max`; `None` if memory does not reach back that far.
     pub fn recent(&self, collection: &Collection, after: Revision, max: usize) -> Option<LogPage> {
         let state = self.read();
         let loaded = self.loaded(&state, collection)?;
@@ -373,7 +374,8 @@ impl View {
         Some(LogPage { changes, end, last })
     }
 
-    /// The newest changes of all collections after `after`, `max` at most; `None` where memory does not reach back that far.
+    /// The newest changes of all collections after `after`, at most `max`; `None` if memory does not reach back that
+    /// far.
     pub fn newest_after(&self, after: Revision, max: usize) -> Option<Vec<ChangeEvent>> {
         self.read().newest.after_revision(after, max)
     }
@@ -407,7 +409,7 @@ impl View {
 }
 
 impl Pin {
-    /// Notes the end of a page; the oldest goes where there are too many.
+    /// Records the end of a page; if there are too many, the oldest is dropped.
     fn note(&mut self, page_end: Option<PageEnd>) {
         let Some(page_end) = page_end else { return };
         if self.page_ends.iter().any(|known| known.is_at(&page_end.prefix, &page_end.start)) {
@@ -440,8 +442,8 @@ impl ViewState {
         })
     }
 
-    /// Forgets collections that nobody watches, those first that were not read for the longest time, until the others have
-    /// `bytes_max` at most.
+    /// Drops collections that nobody watches, the least recently read ones first, until the others have at most
+    /// `bytes_max`.
     fn forget_unread(&mut self, bytes_max: usize) {
         if self.object_bytes <= bytes_max {
             return;
@@ -462,7 +464,7 @@ impl ViewState {
 
 impl Loaded {
     fn apply(&mut self, applied: Applied) {
-        // What was loaded from the database may already hold a change that is published later.
+        // The collection as loaded may already contain a change that is published later.
         if applied.revision <= self.revision {
             return;
         }
@@ -483,7 +485,7 @@ impl Loaded {
                 let object = Arc::clone(&previous);
                 Change { revision, object, previous: Some(previous), deleted: true, forms: Forms::default() }
             }
-            // Nothing was there, and nothing is: the store makes no such change.
+            // Nothing existed before or after: the store makes no such change.
             (None, None) => return,
         };
         self.revision = revision;
@@ -496,7 +498,7 @@ impl Loaded {
         if let Some(told) = told {
             told.forms.forget();
         }
-        // The newest stays, however large: it is about to be read by whoever watches.
+        // The newest stays, however large: the watches are about to read it.
         while self.recent.len() > RECENT_MAX || self.recent.len() > 1 && self.recent_bytes > RECENT_BYTES_MAX {
             let Some(oldest) = self.recent.pop_front() else { break };
             self.recent_bytes -= oldest.left_behind_bytes();
@@ -563,7 +565,7 @@ mod tests {
         change(3, None);
         check(80);
         change(4, Some(200));
-        // More than there may be: what was read least lately is gone.
+        // More than the limit: the least recently read collections are gone.
         check(80);
         view.forget(&others);
         check(0);
@@ -598,7 +600,7 @@ mod tests {
         view.finish_loading(&things, by_key(vec![Stored::fixture("a", "u", b"{}".to_vec())]), begun);
         assert!(view.get(&things, "a").is_none(), "it is not loaded");
         assert_eq!((view.revision(), view.compacted()), (missed, missed));
-        // Another poll that found the same comes too late.
+        // Another poll with the same result comes too late.
         view.start_over(begun, begun, begun);
         assert_eq!(view.revision(), missed);
     }

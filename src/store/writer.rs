@@ -1,4 +1,4 @@
-//! Group commit: one task takes what is waiting, commits it in one transaction, and makes it visible.
+//! Group commit: one task takes the waiting writes, commits them in one transaction, and makes them visible.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,14 +11,14 @@ use super::health::Health;
 use super::view::View;
 use super::{Collection, Committed, Op, StoreError, Stored, Write, WriteError, log};
 
-/// How many writes may wait; one more is refused.
+/// How many writes may wait; further ones are refused.
 pub(super) const QUEUE_MAX: usize = 1_024;
 /// How many KiB of objects may wait.
 pub(super) const QUEUE_KIB_MAX: usize = 64 << 10;
 
-/// Writes that are made together, and who waits for them.
+/// Writes that are made together, and the caller that waits for them.
 pub(super) struct WaitingWrites {
-    /// One, and those that are joined to it.
+    /// One write, and those that are joined to it.
     pub writes: Vec<Write>,
     pub done: oneshot::Sender<Result<Committed, WriteError>>,
     /// Their share of the queue.
@@ -31,20 +31,20 @@ pub(super) fn share_kib(writes: &[Write]) -> u32 {
     u32::try_from((bytes >> 10).saturating_add(1).min(QUEUE_KIB_MAX)).unwrap_or(u32::MAX)
 }
 
-/// Commits until nobody can write any more.
+/// Commits until there are no more writers.
 pub(super) async fn run(
     mut queue: mpsc::Receiver<WaitingWrites>,
     store: Arc<dyn Store>,
     view: Arc<View>,
     health: Arc<Health>,
 ) {
-    // Room for a batch is made with the first: most control planes of a process have nothing to write.
+    // Memory for a batch is allocated with the first write: most control planes of a process have nothing to write.
     let mut received = Vec::new();
     while !received.is_empty() || queue.recv_many(&mut received, BATCH_MAX).await > 0 {
         let mut batch = take_batch(&mut received);
         match commit(&mut batch, &*store, &view).await {
             Err(full @ StoreError::DiskFull) if !batch.is_empty() && store.make_room().await => {
-                // Deletions alone: they make room.
+                // Only the deletions: they free space.
                 let deleted = commit(&mut batch, &*store, &view).await;
                 refuse(&mut batch, &deleted.err().unwrap_or_else(|| full.clone()));
                 health.note(Some(&full));
@@ -63,7 +63,7 @@ pub(super) async fn run(
     }
 }
 
-/// The first of those who wait whose writes fit one transaction.
+/// The first waiting writes that fit into one transaction.
 fn take_batch(received: &mut Vec<WaitingWrites>) -> Vec<WaitingWrites> {
     let mut writes = 0;
     let mut fits = |waiting: &WaitingWrites| {
@@ -74,7 +74,7 @@ fn take_batch(received: &mut Vec<WaitingWrites>) -> Vec<WaitingWrites> {
     received.drain(..count).collect()
 }
 
-/// Lets those who were answered have their turn for as long as more writes come of it: they share the next transaction.
+/// Lets callers that were answered run as long as that brings more writes: they share the next transaction.
 async fn gather(queue: &mpsc::Receiver<WaitingWrites>) {
     let mut waiting = 0;
     while waiting < BATCH_MAX {
@@ -86,7 +86,7 @@ async fn gather(queue: &mpsc::Receiver<WaitingWrites>) {
     }
 }
 
-/// Answers those who wait with what failed.
+/// Answers the waiting callers with the error.
 fn refuse(batch: &mut Vec<WaitingWrites>, error: &StoreError) {
     for WaitingWrites { done, .. } in batch.drain(..) {
         // A caller that no longer waits has hung up.
@@ -94,10 +94,10 @@ fn refuse(batch: &mut Vec<WaitingWrites>, error: &StoreError) {
     }
 }
 
-/// Commits a batch and answers it. Returns why some of its writes were refused, where the others were made.
+/// Commits a batch and answers it. Returns why some of its writes were refused, if the others were made.
 ///
-/// Errors: nothing of it is made; where the disk is full its deletions are left to be tried again, and all others are
-/// answered.
+/// Errors: none of it was written; if the disk is full, its deletions are left in `batch` to be tried again, and all
+/// others are answered.
 async fn commit(
     batch: &mut Vec<WaitingWrites>,
     store: &dyn Store,
@@ -132,8 +132,8 @@ async fn commit(
         }
     };
     let applied = writes.into_iter().zip(&outcomes).filter_map(|(write, outcome)| apply(write, outcome)).collect();
-    // Visible before it is acknowledged: who wrote reads what they wrote. What this process committed need not be read
-    // back from the log, unless another process has written in between.
+    // Visible before it is acknowledged, so that clients can read their own writes. What this process committed need
+    // not be read back from the log, unless another process has written in between.
     if !view.publish_next(applied)
         && let Err(error) = log::poll(view, store).await
     {
@@ -142,7 +142,7 @@ async fn commit(
     let refused = outcomes.contains(&WriteOutcome::NoSpace).then_some(&StoreError::NoSpace);
     let mut outcomes = outcomes.into_iter();
     for (count, done, _) in waiting {
-        // Those that are joined have the outcome of the first.
+        // Joined writes have the outcome of the first.
         let result = match outcomes.next() {
             Some(WriteOutcome::Committed { revision, .. }) => Ok(Committed { revision }),
             Some(WriteOutcome::GuardFailed) => Err(WriteError::GuardFailed),
@@ -155,7 +155,7 @@ async fn commit(
     Ok(refused)
 }
 
-/// What becomes visible of a write, if it was made.
+/// The change that becomes visible, if a write was made.
 fn apply(write: Write, outcome: &WriteOutcome) -> Option<(Collection, Applied)> {
     let WriteOutcome::Committed { revision, created, uid } = outcome else { return None };
     let (revision, uid) = (*revision, Arc::clone(uid));

@@ -1,4 +1,4 @@
-//! What an HTTP answer of a webhook means.
+//! Interprets an HTTP answer of a webhook.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub(super) struct WebhookAnswer {
 }
 
 impl WebhookAnswer {
-    /// How long to wait for another try, where the webhook asks for one.
+    /// How long to wait for another try, if the webhook asks for one.
     pub fn pause(&self) -> Option<Duration> {
         self.retry_after.filter(|_| self.status == 429 || self.status >= 500).map(Duration::from_secs)
     }
@@ -111,7 +111,8 @@ fn reason(status: u16) -> &'static str {
     }
 }
 
-/// Whether a failure may pass by itself. Source: `DefaultShouldRetry` of `k8s.io/apiserver/pkg/util/webhook`, release 1.37.
+/// Whether a failure may be temporary. Source: `DefaultShouldRetry` of `k8s.io/apiserver/pkg/util/webhook`, release
+/// 1.37.
 pub(super) fn may_pass(status: &Status) -> bool {
     let waits = |details: &Details| status.reason == "ServerTimeout" || details.retry_after_seconds > 0;
     status.is_for("InternalError", 500)

@@ -1,7 +1,7 @@
-//! Certificates of webhooks that are made as none should be any more, in figures.
+//! Metrics of webhook certificates in obsolete forms.
 //!
-//! A certificate without subject alternative names says in its common name alone for whom it is; one with a signature over
-//! SHA-1 may be forged. Neither is believed, unless a kubeconfig says that anybody is.
+//! A certificate without subject alternative names names its host only in the common name; one with a signature over
+//! SHA-1 may be forged. Neither is trusted, unless a kubeconfig disables the verification.
 //!
 //! Source: `k8s.io/apiserver/pkg/util/{webhook,x509metrics}`, release 1.37.
 
@@ -48,7 +48,7 @@ impl OldCertificates {
     }
 }
 
-/// What is old-fashioned about the certificates that a webhook shows.
+/// The obsolete properties of a webhook's certificates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Flaws {
     pub missing_san: bool,

@@ -1,4 +1,4 @@
-//! Connections to one webhook: made when needed, kept for the next call.
+//! Connections to one webhook: opened when needed, and kept for the next call.
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
@@ -33,7 +33,7 @@ pub(super) enum CallError {
     Answer(String),
 }
 
-/// Why a connection failed. The texts of what Go's client can meet are its own.
+/// Why a connection failed. Errors that Go's client also has get its texts.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ConnectError {
     #[error(transparent)]
@@ -60,12 +60,12 @@ pub(super) enum ConnectError {
     Socket(#[from] io::Error),
 }
 
-/// A service that no address is named for.
+/// A service without a configured address.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("service \"{0}\" not found")]
 pub(super) struct NoService(String);
 
-/// The way to one webhook.
+/// The connections to one webhook.
 pub(super) struct Connections {
     url: String,
     /// The `Host` header.
@@ -73,11 +73,11 @@ pub(super) struct Connections {
     path: String,
     /// What the certificate must be for.
     server_name: String,
-    /// Headers beside those of every call.
+    /// Headers in addition to those of every call.
     headers: Vec<(String, String)>,
-    /// Where to connect to, or why there is nowhere.
+    /// The address to connect to, or why there is none.
     place: Result<String, NoService>,
-    /// Where it is never connected to.
+    /// The ranges that are never connected to.
     denied: Arc<[IpNet]>,
     connector: TlsConnector,
     idle: Mutex<Vec<WebhookConnection>>,
@@ -139,7 +139,8 @@ impl Connections {
         &self.url
     }
 
-    /// One call; tells when the answer has begun. A connection that the webhook closed while it was idle is replaced.
+    /// One call; sets `begun` when the answer has begun. A connection that the webhook closed while it was idle is
+    /// replaced.
     pub async fn post(&self, body: Bytes, limit: Duration, begun: &AtomicBool) -> Result<WebhookAnswer, CallError> {
         while let Some(connection) = self.take_idle() {
             match self.send(connection, &body, limit, begun).await {
@@ -172,7 +173,7 @@ impl Connections {
         };
         let mut failure = ConnectError::NoHost(place.clone());
         for address in addresses {
-            // What is looked at is what is connected to, whatever the name leads to next time.
+            // The address that is checked is the one that is used, whatever the name resolves to next time.
             if is_denied(&self.denied, address.ip()) {
                 failure = ConnectError::Denied(address);
                 continue;
@@ -322,7 +323,7 @@ fn describe_connect(error: &io::Error) -> String {
         _ => format!("connect: {error}"),
     }
 }
-/// Whether an address is in one of these ranges, also where it is an address of IPv4 in the clothes of IPv6.
+/// Whether an address is in one of these ranges, also if it is an IPv4-mapped IPv6 address.
 fn is_denied(denied: &[IpNet], address: IpAddr) -> bool {
     denied.iter().any(|range| range.contains(&address) || range.contains(&address.to_canonical()))
 }

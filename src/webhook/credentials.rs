@@ -1,7 +1,7 @@
 //! The credentials for calls to webhooks, by address: users of a kubeconfig that are called by hosts.
 //!
-//! In: the users of the file by their names. Out: the user for an address. A name is that of a host with its port, which may
-//! be left out where it is 443, or `*` and the end of a host's name, or `*` alone.
+//! In: the users of the file by their names. Out: the user for an address. A name is that of a host with its port,
+//! which may be omitted if it is 443, or `*` and the end of a host's name, or only `*`.
 //!
 //! Source: `k8s.io/apiserver/pkg/util/webhook/authentication.go`, release 1.36.
 
@@ -16,7 +16,7 @@ use super::{Address, EndpointAccess, SERVICE_PORT};
 #[derive(Clone, Debug, Default)]
 pub struct Credentials {
     named: BTreeMap<String, Arc<EndpointAccess>>,
-    /// For hosts that no name is about.
+    /// For hosts that no name matches.
     others: Option<Arc<EndpointAccess>>,
 }
 

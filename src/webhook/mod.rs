@@ -53,20 +53,20 @@ const RETRIES_MAX: usize = 10;
 /// How many endpoints are remembered.
 const ENDPOINTS_MAX: usize = 200;
 
-/// Where a webhook is, and whom to believe that it is there.
+/// The address of a webhook, and the authorities that are trusted for it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Endpoint {
     pub address: Address,
-    /// Certificates in PEM; empty for those that the system trusts.
+    /// Certificates in PEM; empty for the system's own.
     pub ca_bundle: Vec<u8>,
     /// What a kubeconfig says beside; `None` for a caller without a name, who believes what the system does.
     pub access: Option<Arc<EndpointAccess>>,
 }
 
-/// As whom an endpoint is called, and which certificates of it are trusted.
+/// The credentials for calls to an endpoint, and the certificates that are trusted for it.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct EndpointAccess {
-    /// Whether anybody is believed to be the webhook.
+    /// Whether the webhook's certificate is not verified.
     pub is_insecure: bool,
     /// What the certificate must be for, if not for the host.
     pub server_name: Option<String>,
@@ -91,10 +91,10 @@ pub enum Address {
     Service { namespace: String, name: String, port: u16, path: String },
 }
 
-/// What the reference does differently with webhooks of the two sorts.
+/// How the reference treats different types of webhooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Manner {
-    /// How long a call may take.
+    /// The time limit of a call.
     pub limit: Duration,
     /// What is said when that is over, before an answer and within one.
     exceeded: [&'static str; 2],
@@ -166,15 +166,15 @@ fn jittered(pause: Duration) -> Duration {
 #[derive(Clone, Debug, Error)]
 #[error("{text}")]
 pub struct FailedCall {
-    /// What a server of 1.37 says of it.
+    /// The message of a server of 1.37 about it.
     pub text: String,
-    /// The status of the answer; `None` where there was none, or where it could not be read.
+    /// The status of the answer; `None` if there was none, or if it could not be read.
     pub status: Option<u16>,
     /// What an answer that is a failure comes to for a client of Kubernetes.
     pub stated: Option<Box<Status>>,
     /// Whether it took too long.
     pub is_timeout: bool,
-    /// Whether it is worth another try.
+    /// Whether it is worth a retry.
     may_pass: bool,
 }
 
@@ -214,7 +214,7 @@ impl WebhookClient {
     ///
     /// # Errors
     ///
-    /// What is said of the last try.
+    /// The error of the last attempt.
     pub async fn post_patiently(
         &self,
         endpoint: &Endpoint,
@@ -237,7 +237,7 @@ impl WebhookClient {
         }
     }
 
-    /// Posts `body`, JSON, and gives the body of an answer with a status of 200 to 206.
+    /// Posts the JSON in `body`, and returns the body of an answer with a status of 200 to 206.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What a request gives up while it waits for a webhook or for its turn.
+//! Resources that a request releases while it waits for a webhook or for its turn.
 //!
 //! A request may hold what others need: a place among those that are at work. The code that runs the request says
 //! how it is given up; the code that calls a webhook has it given up first, and knows no more of it.
@@ -15,14 +15,14 @@ tokio::task_local! {
     static HELD: Arc<dyn Releasable>;
 }
 
-/// What a request is told that finds too many others waiting.
+/// The message for a request that finds too many others waiting.
 pub const CROWDED: &str = "too many requests wait for webhooks, please try again later";
 
-/// What is held.
+/// A resource that a request holds.
 #[async_trait]
 pub trait Releasable: Send + Sync {
-    /// Gives it up, until the end of the request. False where too many wait for webhooks already: then no webhook is
-    /// called.
+    /// Releases it, until the end of the request. False if too many are already waiting for webhooks: then no webhook
+    /// is called.
     async fn release(&self) -> bool;
 
     /// Gives it to requests that are short, as this one will take long.

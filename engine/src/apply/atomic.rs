@@ -1,4 +1,4 @@
-//! Which fields of an object are owned whole.
+//! Which fields of an object are atomic.
 
 use std::fmt::Write;
 
@@ -7,7 +7,8 @@ use crate::value::Value;
 use crate::work;
 
 impl TypeSchema {
-    /// The paths of the lists, maps and structs of `object` that are atomic, as `.spec.selector`; items go by their places.
+    /// The paths of the lists, maps and structs of `object` that are atomic, as `.spec.selector`; items are named by
+    /// their index.
     ///
     /// Source: `k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch`, `findAtomics`, release 1.37.
     pub fn atomics(&self, object: &Value) -> Vec<String> {
@@ -37,7 +38,7 @@ impl AtomicWalk<'_> {
                     if map.passes_over(name) {
                         self.found.push(format!("{}.{name}", self.path));
                     }
-                    // What is not declared is not looked into.
+                    // Undeclared fields are not looked into.
                     let Some((_, id)) = map.field(name) else { continue };
                     self.path.push('.');
                     self.path.push_str(name);

@@ -12,7 +12,7 @@ use super::typed::{Candidates, TypeKind};
 use crate::value::{Map, Value};
 use crate::work;
 
-/// Fields that differ; none stands in two of the sets.
+/// Fields that differ; no field is in two of the sets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Comparison {
     pub removed: FieldSet,
@@ -21,7 +21,7 @@ pub(super) struct Comparison {
 }
 
 impl Comparison {
-    /// Leaves out the fields of `excluded` and all below them.
+    /// Removes the fields of `excluded` and everything below them.
     pub fn excluding(mut self, excluded: &FieldSet) -> Comparison {
         for set in [&mut self.removed, &mut self.modified, &mut self.added] {
             set.exclude(excluded);
@@ -75,7 +75,7 @@ impl TypeSchema {
         }
     }
 
-    /// The fields that a value adds where there was none.
+    /// The fields of a value that is new.
     fn added(&self, id: TypeId, new: &Value) -> ComparedNode {
         work::step();
         let Some(kind) = self.kind_of(id, new) else { return ComparedNode::default() };
@@ -132,12 +132,12 @@ impl TypeSchema {
         false
     }
 
-    /// Compares what both sides have under one key.
+    /// Compares the items that both sides have under one key.
     fn compare_items(&self, list: &ListType, old: &[Item<'_>], new: &[Item<'_>]) -> Difference {
         let mut found;
         match (old, new) {
             ([] | [_], [] | [_]) => found = self.difference(list.element, first(old), first(new)),
-            // Items that stand several times on both sides count as one leaf.
+            // Items that occur several times on both sides count as one leaf.
             ([_, _, ..], [_, _, ..]) => {
                 let same = old.len() == new.len() && old.iter().zip(new).all(|(a, b)| equal_values(a.value, b.value));
                 found = Difference::default();
@@ -156,7 +156,7 @@ impl TypeSchema {
     }
 }
 
-/// Sorted items, those with the same key together.
+/// Groups sorted items by key.
 fn by_key<'i, 'v>(items: &'i [Item<'v>]) -> impl Iterator<Item = (Item<'v>, &'i [Item<'v>])> {
     items.chunk_by(|a, b| a == b).map(|same| (same[0], same))
 }
@@ -165,7 +165,7 @@ fn first<'v>(items: &[Item<'v>]) -> Option<&'v Value> {
     items.first().map(|item| item.value)
 }
 
-/// The fields of a map that has some.
+/// The fields of a map, if it is not empty.
 fn fields_of(value: Option<&Value>) -> Option<&Map> {
     value.and_then(Value::as_object).filter(|fields| !fields.is_empty())
 }
@@ -179,7 +179,7 @@ pub(super) fn for_each_field<'a>(
     join(left.into_iter().flat_map(Map::iter), right.into_iter().flat_map(Map::iter), visit);
 }
 
-/// Calls `visit` with every key of either side, in order. Both come sorted, each key once.
+/// Calls `visit` with every key of either side, in order. Both sides are sorted, without duplicate keys.
 pub(super) fn join<K: Ord, L, R>(
     left: impl Iterator<Item = (K, L)>,
     right: impl Iterator<Item = (K, R)>,
@@ -203,7 +203,7 @@ pub(super) fn join<K: Ord, L, R>(
     }
 }
 
-/// What differs at a field and below it.
+/// The differences at a field and below it.
 #[derive(Default)]
 struct Difference {
     removed: ComparedNode,
@@ -240,7 +240,7 @@ impl Difference {
 }
 
 impl ComparedNode {
-    /// What stands at this step of the field above, if anything does.
+    /// The node of the parent for this step, if it has any differences.
     fn into_node(self, element: impl FnOnce() -> PathElement) -> Option<FieldSetNode> {
         (self.itself || !self.below.is_empty()).then(|| FieldSetNode {
             element: element(),

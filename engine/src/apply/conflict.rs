@@ -44,13 +44,13 @@ impl Conflict {
 }
 
 impl Conflicts {
-    /// Collects the fields in question, by their owners.
+    /// Collects the conflicting fields, by owner.
     pub(super) fn of(mut sets: Vec<(ManagerId, FieldSet)>) -> Conflicts {
         sets.sort_by_cached_key(|(manager, _)| manager.sort_key());
         Conflicts(sets)
     }
 
-    /// The conflicts that an answer tells, up to the length of its errors, and how many there are.
+    /// The conflicts that an answer reports, as many as its size allows, and how many there are.
     pub fn told(&self) -> (Vec<Conflict>, usize) {
         let (mut told, mut bytes, mut count) = (Vec::new(), 0, 0);
         for (manager, set) in &self.0 {

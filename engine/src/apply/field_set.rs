@@ -15,7 +15,7 @@ use crate::work;
 /// A set of field paths. The root of the object is never a member.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct FieldSet {
-    // INVARIANT: sorted by element, each once; every node is a member or has children.
+    // INVARIANT: sorted by element, without duplicates; every node is a member or has children.
     nodes: Vec<FieldSetNode>,
 }
 
@@ -56,13 +56,13 @@ impl FieldSet {
         set
     }
 
-    /// A set of nodes that come in the order of their elements, but for empty ones, which are left out.
+    /// The set of these nodes, which must be sorted by their elements; empty ones are left out.
     pub(super) fn from_sorted(nodes: Vec<FieldSetNode>) -> Self {
         debug_assert!(nodes.windows(2).all(|pair| pair[0].element < pair[1].element));
         FieldSet { nodes }
     }
 
-    /// A set of nodes in any order; the members and children of nodes with the same element come together.
+    /// A set of nodes in any order; nodes with the same element are merged.
     pub(super) fn from_unsorted(mut nodes: Vec<FieldSetNode>) -> Self {
         if nodes.is_sorted_by(|a, b| a.element < b.element) {
             return FieldSet { nodes };
@@ -120,7 +120,7 @@ impl FieldSet {
         self.nodes.binary_search_by(|node| node.element.cmp(element)).ok().map(|at| &self.nodes[at])
     }
 
-    /// Whether every node is a field: these come before every other kind of element.
+    /// Whether every node is a field: fields sort before every other kind of element.
     pub(super) fn is_of_fields(&self) -> bool {
         self.nodes.last().is_none_or(|last| matches!(last.element, PathElement::Field(_)))
     }
@@ -135,7 +135,7 @@ impl FieldSet {
         self.nodes.binary_search_by(order).ok().map(|at| &self.nodes[at])
     }
 
-    /// What is in `self` or in `other`.
+    /// The members of `self` or of `other`.
     pub fn union(&self, other: &FieldSet) -> FieldSet {
         if other.is_empty() {
             return self.clone();
@@ -154,7 +154,7 @@ impl FieldSet {
         FieldSet { nodes }
     }
 
-    /// [`FieldSet::union`], which copies nothing where either is empty.
+    /// [`FieldSet::union`] without copying if either is empty.
     pub(super) fn united(self, other: FieldSet) -> FieldSet {
         match (self.is_empty(), other.is_empty()) {
             (true, _) => other,
@@ -163,9 +163,9 @@ impl FieldSet {
         }
     }
 
-    /// What is in any of `sets`.
+    /// The union of `sets`.
     pub(super) fn union_of(mut sets: Vec<FieldSet>) -> FieldSet {
-        // Two and two, as one after the other would copy the first over and over.
+        // In pairs, as adding one after the other would copy the first over and over.
         while sets.len() > 1 {
             sets = sets
                 .chunks(2)
@@ -175,9 +175,9 @@ impl FieldSet {
         sets.pop().unwrap_or_default()
     }
 
-    /// What is in both.
+    /// The members of both.
     ///
-    /// The smaller one is looked up in the larger one.
+    /// The members of the smaller one are looked up in the larger one.
     pub fn intersection(&self, other: &FieldSet) -> FieldSet {
         let is_smaller = self.nodes.len() < other.nodes.len();
         let (few, many) = if is_smaller { (self, other) } else { (other, self) };
@@ -194,17 +194,17 @@ impl FieldSet {
         FieldSet { nodes }
     }
 
-    /// What is in `self` but not in `other`. Children of fields in `other` stay.
+    /// The members of `self` that are not in `other`. Children of fields in `other` stay.
     pub fn difference(&self, other: &FieldSet) -> FieldSet {
         self.without(other, false)
     }
 
-    /// What is in `self` but neither in `other` nor below a field of it.
+    /// The members of `self` that are neither in `other` nor below a field of it.
     pub fn recursive_difference(&self, other: &FieldSet) -> FieldSet {
         self.without(other, true)
     }
 
-    /// Takes out what is in `other` or below a field of it.
+    /// Removes the members that are in `other` or below a field of it.
     pub(super) fn exclude(&mut self, other: &FieldSet) {
         if other.is_empty() {
             return;
@@ -285,7 +285,7 @@ impl FieldSet {
         FieldSet { nodes: self.nodes.iter().map(ensure).collect() }
     }
 
-    /// Calls `visit` with each member's path: the members of a level first, then what is below them.
+    /// Calls `visit` with each member's path: the members of a level first, then those below them.
     pub fn for_each(&self, visit: &mut dyn FnMut(&[PathElement])) {
         self.for_each_below(&mut Vec::new(), visit);
     }
@@ -343,7 +343,7 @@ impl FieldSet {
         Ok((set, member))
     }
 
-    /// Takes the members of the top level that are fields with such names; their children stay.
+    /// Removes the fields of the top level with such names; their children stay.
     pub(super) fn remove_members(&mut self, is_removed: impl Fn(&str) -> bool) {
         self.nodes.retain_mut(|node| {
             if let PathElement::Field(name) = &node.element {
@@ -353,7 +353,7 @@ impl FieldSet {
         });
     }
 
-    /// What stands below the field `name`, for changing; the node goes if it ends up empty.
+    /// Changes the set below the field `name`; the node is removed if it ends up empty.
     pub(super) fn change_below(&mut self, name: &str, change: impl Fn(&mut FieldSet)) {
         self.nodes.retain_mut(|node| {
             if matches!(&node.element, PathElement::Field(field) if **field == *name) {
@@ -399,7 +399,7 @@ impl FieldSet {
                 }
             }
         } else {
-            // Their texts have another order than items have.
+            // The order of the texts differs from that of the elements.
             let mut texts: Vec<_> = self.nodes.iter().map(|node| (node.element.encode(), node)).collect();
             texts.sort_by(|(left, _), (right, _)| left.cmp(right));
             texts.dedup_by(|(later, _), (kept, _)| later == kept);

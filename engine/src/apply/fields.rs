@@ -1,7 +1,7 @@
-//! What one manager owns, in the form that it came in until it has to change.
+//! The fields that one manager owns, in the form that they were read in until they change.
 //!
-//! Most of what is in managedFields stays as it is through a write. So the questions that a write asks of every manager
-//! are answered on the text of `fieldsV1`, without making a [`FieldSet`] of it.
+//! Most of managedFields does not change in a write. So the checks that a write makes for every manager run on the text
+//! of `fieldsV1`, without decoding it into a [`FieldSet`].
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use crate::value::{Map, Value, json};
 /// A set of fields.
 #[derive(Clone, Debug)]
 pub(super) enum OwnedFields<'a> {
-    /// With the map whose text it is, where it still is that.
+    /// With the map that the text was read from, as long as they agree.
     Text(FieldsText<'a>, Option<&'a Map>),
     Set(FieldSet),
 }
@@ -56,7 +56,7 @@ impl<'a> OwnedFields<'a> {
         }
     }
 
-    /// The set; none is left.
+    /// Takes the set, leaving an empty one.
     pub fn take(&mut self) -> FieldSet {
         match std::mem::replace(self, OwnedFields::NONE) {
             OwnedFields::Set(set) => set,
@@ -64,7 +64,7 @@ impl<'a> OwnedFields<'a> {
         }
     }
 
-    /// Fits the set to the schema of today.
+    /// Adapts the set to the current schema.
     pub fn reconcile(&mut self, types: &TypeSchema) {
         match self {
             OwnedFields::Text(fields, _) if !types.may_reconcile(fields.root()) => {}
@@ -76,7 +76,7 @@ impl<'a> OwnedFields<'a> {
         }
     }
 
-    /// Whether every member is one of `set`.
+    /// Whether every member is in `set`.
     pub fn is_subset(&self, set: &FieldSet) -> bool {
         match self {
             OwnedFields::Text(fields, _) => fields.root().is_within(set),
@@ -84,7 +84,7 @@ impl<'a> OwnedFields<'a> {
         }
     }
 
-    /// What is also in `sought`.
+    /// The members that are also in `sought`.
     pub fn intersection(&self, sought: &FieldSet) -> FieldSet {
         match self {
             OwnedFields::Text(fields, _) => fields.root().common(sought),
@@ -102,7 +102,7 @@ impl<'a> OwnedFields<'a> {
         }
     }
 
-    /// With `set` beside it; that of a manager that writes the same fields again is in it already.
+    /// The union with `set`, which may be contained already: a manager often writes the same fields again.
     pub fn united(self, set: FieldSet) -> Self {
         match self {
             OwnedFields::Text(fields, map) if fields.root().holds(&set) => OwnedFields::Text(fields, map),
@@ -110,7 +110,7 @@ impl<'a> OwnedFields<'a> {
         }
     }
 
-    /// Takes out what is in `set`.
+    /// Removes the members of `set`.
     pub fn subtract(&mut self, set: &FieldSet) {
         if set.is_empty() {
             return;

@@ -1,7 +1,7 @@
-//! `fieldsV1` as the text that it is stored as: what a write asks of other managers is answered on it.
+//! `fieldsV1` as the text that it is stored as: a write checks the fields of other managers on it.
 //!
-//! In: the compact JSON of a set. One pass finds where each of its steps begins and ends, and nothing of it is copied. Out:
-//! what it has in common with a set, and the text without that.
+//! In: the compact JSON of a set. One pass finds the start and end of each step; nothing is copied. Out: the members it
+//! has in common with a set, and the text without them.
 
 use std::borrow::Cow;
 use std::iter;
@@ -11,34 +11,35 @@ use super::path::{PathElement, is_plain_key};
 use crate::value::{Value, json};
 use crate::work;
 
-/// What says that the field around it is a member, too.
+/// The key that says that the field around it is a member, too.
 const DOT: &str = ".";
 
 /// A text, and its steps.
 #[derive(Clone, Debug)]
 pub(super) struct FieldsText<'a> {
     text: Cow<'a, str>,
-    // INVARIANT: each before those below it; their elements are what `PathElement::encode` writes.
+    // INVARIANT: each step comes before those below it; their elements are spelled as `PathElement::encode` writes
+    // them.
     steps: Vec<TextStep>,
 }
 
 /// A step of the text: `"f:spec":{...}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct TextStep {
-    /// Where the name begins and ends, in bytes and without its quotes.
+    /// The start and end of the name, in bytes and without its quotes.
     name: (u32, u32),
-    /// Where the step ends, in bytes.
+    /// The end of the step, in bytes.
     end: u32,
-    /// The step after all that is below this one.
+    /// The index of the step that follows this one and everything below it.
     next: u32,
 }
 
 impl<'a> FieldsText<'a> {
-    /// `None` where it is not as [`FieldSet::encode`] writes sets; that it is sorted and escapes as little as can be is not
+    /// `None` if it is not as [`FieldSet::encode`] writes sets. The order of steps and needless escapes are not
     /// checked.
     pub fn read(text: Cow<'a, str>) -> Option<Self> {
         work::bytes(text.len());
-        // A step takes about so many bytes of text.
+        // About how many bytes of text a step takes.
         const STEP_BYTES: usize = 16;
         let steps = Vec::with_capacity(text.len() / STEP_BYTES);
         let reader = Reader { text: &text, at: 0, steps, open: Vec::new() };
@@ -55,7 +56,7 @@ impl<'a> FieldsText<'a> {
         OwnedField { fields: self, steps: (0, self.steps.len()) }
     }
 
-    /// What is left without the members of `set`.
+    /// The text without the members of `set`.
     pub fn without(&self, set: &FieldSet) -> FieldsText<'static> {
         work::bytes(self.text.len());
         let steps = Vec::with_capacity(self.steps.len());
@@ -72,22 +73,23 @@ struct TextWriter {
 }
 
 impl TextWriter {
-    /// The lengths of text and steps.
+    /// The lengths of the text and of its steps.
     fn lengths(&self) -> (usize, usize) {
         (self.text.len(), self.steps.len())
     }
 
-    /// Cuts both back to these lengths.
+    /// Truncates both to these lengths.
     fn truncate(&mut self, (text, steps): (usize, usize)) {
         self.text.truncate(text);
         self.steps.truncate(steps);
     }
 
-    /// Writes the name of a step and its colon, and returns the step's index; [`TextWriter::end`] is due behind its content.
+    /// Writes the name of a step and its colon, and returns the step's index; [`TextWriter::end`] must be called after
+    /// its content.
     fn begin(&mut self, raw: &str) -> usize {
         let start = self.text.len() + 1;
         self.text.extend(["\"", raw, "\":"]);
-        // INVARIANT: no text here is longer than the one that it is made of, in which all fits.
+        // INVARIANT: no text here is longer than its source, whose offsets fit.
         self.steps.push(TextStep { name: (start as u32, (start + raw.len()) as u32), end: 0, next: 0 });
         self.steps.len() - 1
     }
@@ -98,7 +100,7 @@ impl TextWriter {
         self.steps[step].next = next as u32;
     }
 
-    /// Writes a step of another text with all that is below it.
+    /// Writes a step of another text with everything below it.
     fn copy(&mut self, source: &FieldsText<'_>, step: usize) {
         let TextStep { name: (start, _), end, next } = source.steps[step];
         let start = start as usize - 1;
@@ -119,7 +121,7 @@ struct Reader<'t> {
     text: &'t str,
     at: usize,
     steps: Vec<TextStep>,
-    /// Those that have begun and not ended.
+    /// The steps that have begun and not ended.
     open: Vec<usize>,
 }
 
@@ -145,7 +147,7 @@ impl Reader<'_> {
         (self.at == self.text.len()).then_some(self.steps)
     }
 
-    /// Reads the name of a step and goes behind its `{`, or behind the whole dot. Gives whether something is open newly.
+    /// Reads the name of a step and moves past its `{`, or past the whole dot. Returns whether a step was opened.
     fn step(&mut self, is_first: bool) -> Option<bool> {
         let name = self.name()?;
         self.expect(b':')?;
@@ -153,7 +155,7 @@ impl Reader<'_> {
         let raw = &self.text[name.0..name.1];
         let is_dot = raw == DOT;
         if is_dot {
-            // It says something only of a field that has more below it.
+            // A dot is only meaningful if more fields follow below its field.
             let is_said = is_first && !self.open.is_empty() && self.text[self.at..].starts_with("},");
             is_said.then(|| self.at += 1)?;
         } else {
@@ -166,7 +168,7 @@ impl Reader<'_> {
         Some(!is_dot)
     }
 
-    /// Where a text begins and ends within its quotes.
+    /// The start and end of the text within the next quotes.
     fn name(&mut self) -> Option<(usize, usize)> {
         self.expect(b'"')?;
         let start = self.at;
@@ -196,7 +198,7 @@ pub(super) struct OwnedName<'t> {
 }
 
 impl<'t> OwnedName<'t> {
-    /// The name of the field that it is.
+    /// The name, if the step is a field.
     pub fn field(self) -> Option<Cow<'t, str>> {
         self.raw.strip_prefix("f:").map(unescaped)
     }
@@ -205,7 +207,7 @@ impl<'t> OwnedName<'t> {
         PathElement::decode(&unescaped(self.raw)).ok()
     }
 
-    /// Whether it is what [`PathElement::encode`] writes.
+    /// Whether it is spelled as [`PathElement::encode`] writes it.
     fn is_canonical(self) -> bool {
         const ESCAPED_QUOTE: &str = "\\\"";
         self.raw.starts_with("f:")
@@ -214,7 +216,7 @@ impl<'t> OwnedName<'t> {
     }
 }
 
-/// What stands in JSON between two quotes.
+/// The text between two JSON quotes, unescaped.
 fn unescaped(raw: &str) -> Cow<'_, str> {
     if !raw.contains('\\') {
         return Cow::Borrowed(raw);
@@ -225,7 +227,7 @@ fn unescaped(raw: &str) -> Cow<'_, str> {
     }
 }
 
-/// What is owned below a field, and whether the field is.
+/// The fields owned below a field, and whether that field itself is owned.
 #[derive(Clone, Copy)]
 pub(super) struct OwnedField<'t> {
     fields: &'t FieldsText<'t>,
@@ -243,7 +245,7 @@ impl<'t> OwnedField<'t> {
         self.steps_below().map(move |at| (self.name(at), self.at(at)))
     }
 
-    /// Whether the field itself is a member: nothing stands below it, or a dot does first.
+    /// Whether the field itself is a member: it has no children, or its first child is a dot.
     fn is_member(self) -> bool {
         self.is_empty() || self.name(self.steps.0).raw == DOT
     }
@@ -256,7 +258,7 @@ impl<'t> OwnedField<'t> {
         FieldSet::from_unsorted(nodes.collect())
     }
 
-    /// Whether every member is one of `set`.
+    /// Whether every member is in `set`.
     pub fn is_within(self, set: &FieldSet) -> bool {
         self.below().all(|(name, field)| match found(set, name) {
             Some((_, node)) => (node.member || !field.is_member()) && field.is_within(&node.children),
@@ -264,7 +266,7 @@ impl<'t> OwnedField<'t> {
         })
     }
 
-    /// Whether it has every member of `set`.
+    /// Whether it contains every member of `set`.
     pub fn holds(self, set: &FieldSet) -> bool {
         if set.is_empty() {
             return true;
@@ -276,7 +278,7 @@ impl<'t> OwnedField<'t> {
         held.count() == set.nodes().len()
     }
 
-    /// What is also in `set`.
+    /// The members that are also in `set`.
     pub fn common(self, set: &FieldSet) -> FieldSet {
         if set.is_empty() {
             return FieldSet::new();
@@ -290,8 +292,8 @@ impl<'t> OwnedField<'t> {
         FieldSet::from_unsorted(nodes.collect())
     }
 
-    /// Appends what is left without the members of `set`, and gives whether that is anything; `is_member` tells whether the
-    /// field itself still is one.
+    /// Appends the fields without the members of `set`, and returns whether any remain; `is_member` says whether the
+    /// field itself is still a member.
     fn write_without(self, set: &FieldSet, is_member: bool, out: &mut TextWriter) -> bool {
         let start = out.text.len();
         out.text.push('{');
@@ -323,7 +325,7 @@ impl<'t> OwnedField<'t> {
         is_member || out.text.len() > start + 2
     }
 
-    /// Where the steps right below begin, but for the dot.
+    /// The positions of the child steps, without the dot.
     fn steps_below(self) -> impl Iterator<Item = usize> {
         let (first, end) = self.steps;
         let within = move |at: usize| (at < end).then_some(at);
@@ -342,7 +344,7 @@ impl<'t> OwnedField<'t> {
     }
 }
 
-/// The node of `set` that has this name in texts, and its element as it is read.
+/// The node of `set` with this name in texts, and its decoded element.
 fn found<'s>(set: &'s FieldSet, name: OwnedName<'_>) -> Option<(PathElement, &'s FieldSetNode)> {
     if let Some(field) = name.field() {
         let node = set.field(&field)?;
@@ -371,7 +373,7 @@ mod tests {
         #[test]
         fn a_text_is_asked_like_its_set(owned in sets(), other in sets()) {
             let text = text_of(&owned);
-            // Numbers are doubles in a text.
+            // Numbers are decoded as doubles.
             let read = text.root().set();
             prop_assert_eq!(&read, &FieldSet::decode(&owned.encode()).expect("it can be read"));
             prop_assert_eq!(text.root().is_within(&other), read.is_subset(&other));

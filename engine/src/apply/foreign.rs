@@ -1,4 +1,4 @@
-//! Values that JSON does not have, where an object was to be made of them.
+//! Values that JSON can't represent, in an object that is being made.
 //!
 //! Source: structured-merge-diff v6.4.2, package `typed`; texts recorded from kube-apiserver 1.37.
 
@@ -7,20 +7,20 @@ use super::typed::{Candidates, TypeKind};
 use crate::value::Value;
 use crate::work;
 
-/// A value of Go that is not one of JSON.
+/// A Go value that JSON can't represent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Foreign {
-    /// Where it was to be. A field is absent there; an item is `false`.
+    /// Where it should have been. A field is absent there; an item is `false`.
     pub path: Vec<ForeignStep>,
-    /// As Go's `%T` has it.
+    /// As Go prints it with `%T`.
     pub go_type: String,
-    /// As Go's `%v` has it.
+    /// As Go prints it with `%v`.
     pub printed: String,
-    /// As Go's `%#v` has it.
+    /// As Go prints it with `%#v`.
     pub syntax: String,
 }
 
-/// A step from a value to what is in it.
+/// A step from a value to one within it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ForeignStep {
     /// A field of an object, by its name.
@@ -30,7 +30,7 @@ pub enum ForeignStep {
 }
 
 impl TypeSchema {
-    /// Why `foreign` can't be in `object`; `None` where its type has nothing to say.
+    /// Why `foreign` can't be in `object`; `None` if its type allows any value there.
     pub fn foreign_fault(&self, object: &Value, foreign: &Foreign) -> Option<String> {
         let (mut id, mut value, mut at) = (self.root(), object, String::new());
         for step in &foreign.path {

@@ -1,4 +1,4 @@
-//! What tells the items of a set or a list map apart.
+//! The identity of items in sets and list maps.
 //!
 //! Source: structured-merge-diff v6.4.2, `typed/helpers.go`; texts recorded from apiextensions-apiserver 1.37.
 
@@ -11,7 +11,7 @@ use super::path::{KeyField, PathElement, compare_values};
 use super::type_schema::{Items, ListKey, ListType};
 use crate::value::{Map, Value};
 
-/// Why nothing tells an item from the others of its list.
+/// Why an item has no identity within its list.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(super) enum ItemError {
     #[error("invalid indexing of non-associative list")]
@@ -36,17 +36,17 @@ pub(super) enum ItemError {
     NullInSet,
 }
 
-/// An item that can be told from others. Items compare by their keys; those of a set are keys themselves.
+/// An item with an identity. Items are compared by key; the key of a set's item is the item.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Item<'a> {
     list: &'a ListType,
     pub value: &'a Value,
-    /// The first field of the key: looked up once, as it alone mostly tells items apart.
+    /// The first field of the key: looked up once, as it usually suffices to distinguish items.
     first_key: Option<&'a Value>,
 }
 
 impl ListType {
-    /// `value` as an item of this list, or why nothing tells it apart.
+    /// `value` as an item of this list, or why it has no identity.
     pub(super) fn item<'a>(&'a self, value: &'a Value) -> Result<Item<'a>, ItemError> {
         match &self.items {
             Items::Atomic => Err(ItemError::Atomic),
@@ -56,7 +56,7 @@ impl ListType {
         .map(|()| Item { list: self, value, first_key: self.keys().first().and_then(|key| key.of(value)) })
     }
 
-    /// The items of `values` that can be told apart, sorted; equal ones in the order that they came in.
+    /// The items of `values` that have an identity, sorted; equal ones keep their order.
     pub(super) fn sorted_items<'a>(&'a self, values: &'a [Value]) -> Vec<Item<'a>> {
         let mut items: Vec<Item<'_>> = values.iter().filter_map(|value| self.item(value).ok()).collect();
         items.sort();
@@ -71,7 +71,7 @@ impl ListType {
         items
     }
 
-    /// The fields of the key in the order of their names; none but for a list map.
+    /// The fields of the key, sorted by name; empty except for list maps.
     fn keys(&self) -> &[ListKey] {
         match &self.items {
             Items::Map { keys, .. } => keys,
@@ -95,7 +95,7 @@ impl ListType {
 }
 
 impl ListKey {
-    /// What `item` has for this field of the key: its own value, or the default.
+    /// The item's value of this key field, or else its default.
     fn of<'a>(&'a self, item: &'a Value) -> Option<&'a Value> {
         item.get(&self.name).or(self.default.as_ref())
     }

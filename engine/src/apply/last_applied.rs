@@ -1,5 +1,5 @@
-//! The way from `kubectl apply` on the client to server-side apply: the annotation in which kubectl keeps what it
-//! applied last counts as ownership, and is kept up to date.
+//! Migration from client-side `kubectl apply` to server-side apply: the annotation in which kubectl keeps the last
+//! applied object counts as ownership, and is kept up to date.
 //!
 //! Source: apimachinery 1.37, `util/managedfields/internal/lastapplied*.go`.
 
@@ -11,10 +11,11 @@ use crate::value::{Map, Value, json};
 pub(super) const MANAGER: &str = "kubectl";
 
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// Of all keys and values together.
+/// The limit for all keys and values together.
 const ANNOTATIONS_SIZE_BYTES_MAX: usize = 256 * 1024;
 
-/// What `live` still has as the client applied it last, by its annotation; `None` where that can't be told.
+/// The fields of `live` that still are as the client applied them last, by its annotation; `None` if that can't be
+/// determined.
 pub(super) fn owned_fields(live: &Value, types: &TypeSchema, version: &str) -> Option<FieldSet> {
     let text = annotations(live)?.get(ANNOTATION).and_then(Value::as_str).filter(|text| !text.is_empty())?;
     types.validate(live, false).ok()?;

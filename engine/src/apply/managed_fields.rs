@@ -37,21 +37,22 @@ impl Operation {
     }
 }
 
-/// What tells managers apart. One that applies in two versions is the same, one that updates in two versions is not.
+/// The identity of a manager. One that applies in two versions is the same manager; one that updates in two versions is
+/// two.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ManagerId {
-    /// The name that the client goes by.
+    /// The name of the client.
     pub name: String,
     /// How it wrote.
     pub operation: Operation,
-    /// Empty for one that applies.
+    /// Empty for an apply.
     pub api_version: String,
     /// Empty for the main resource.
     pub subresource: String,
 }
 
 impl ManagerId {
-    /// The text that Kubernetes keeps managers under; it gives the order where managers are sorted.
+    /// The key under which Kubernetes keeps managers; it decides the order when managers are sorted.
     pub(super) fn sort_key(&self) -> String {
         let mut key = Vec::with_capacity(64);
         let mut field = |name: &str, value: &str| {
@@ -107,7 +108,7 @@ impl Time {
 #[derive(Clone, Debug)]
 pub(super) struct ManagerEntry<'a> {
     pub manager: ManagerId,
-    /// The version that the paths of `fields` are in.
+    /// The version of the paths in `fields`.
     pub api_version: String,
     pub fields: OwnedFields<'a>,
     pub time: Option<Time>,
@@ -186,7 +187,7 @@ pub(super) struct Managers<'a> {
 #[error("{0}")]
 pub struct DecodeError(String);
 
-/// Fields that tell objects apart, or that only the server sets, are nobody's.
+/// Removes fields that identify the object or that only the server sets: nobody owns them.
 pub(super) fn without_identity(mut set: FieldSet) -> FieldSet {
     set.change_below("metadata", |metadata| {
         metadata.remove_members(|name| {
@@ -208,7 +209,7 @@ pub(super) fn without_identity(mut set: FieldSet) -> FieldSet {
     set
 }
 
-/// An item of `metadata.managedFields` as it stands.
+/// An item of `metadata.managedFields` before decoding.
 #[derive(Default)]
 pub(super) struct RawEntry<'a> {
     manager: &'a str,
@@ -250,12 +251,12 @@ impl<'a> RawEntry<'a> {
     }
 }
 
-/// The items of a `managedFields` list; `None` where there is none, or one that is not well formed.
+/// The items of a `managedFields` list; `None` if it is absent or not well formed.
 pub(super) fn read(list: Option<&Value>) -> Option<Vec<RawEntry<'_>>> {
     list?.as_array()?.iter().map(RawEntry::read).collect()
 }
 
-/// Whether a client asks for ownership to be forgotten: with `[]` or `[{}]`.
+/// Whether a client asks to reset ownership: with `[]` or `[{}]`.
 pub(super) fn is_reset(entries: Option<&[RawEntry<'_>]>) -> bool {
     match entries {
         Some([]) => true,
@@ -264,7 +265,8 @@ pub(super) fn is_reset(entries: Option<&[RawEntry<'_>]>) -> bool {
     }
 }
 
-/// Checks what a webhook made of `metadata.managedFields`; the message goes into the warning that says it was undone.
+/// Checks `metadata.managedFields` after a webhook changed it; the message goes into the warning that the change was
+/// undone.
 ///
 /// # Errors
 ///
@@ -286,7 +288,7 @@ impl<'a> Managers<'a> {
         Ok(managers)
     }
 
-    /// The list for `metadata.managedFields`; `None` where nothing is managed.
+    /// The list for `metadata.managedFields`; `None` if nothing is managed.
     pub fn encode(self) -> Option<Value> {
         if self.entries.is_empty() {
             return None;
@@ -323,14 +325,14 @@ impl<'a> Managers<'a> {
         self.entries.remove(manager)
     }
 
-    /// Puts the oldest updates of each version under one manager, so that at most ten remain.
+    /// Merges the oldest updates of each version under one manager, so that at most ten remain.
     pub fn cap(&mut self) {
         if self.entries.len() <= UPDATE_MANAGERS_MAX {
             return;
         }
         let updates = self.updates_by_age();
         let excess = updates.len().saturating_sub(UPDATE_MANAGERS_MAX);
-        // The oldest of each version stays by itself until a second one has to go.
+        // The oldest entry of each version stays on its own until a second one has to go.
         let mut versions: BTreeMap<String, Version> = BTreeMap::new();
         let mut put_together = 0;
         for manager in updates {
@@ -353,7 +355,7 @@ impl<'a> Managers<'a> {
         }
     }
 
-    /// Those that update, the oldest first.
+    /// The managers of updates, the oldest first.
     fn updates_by_age(&self) -> Vec<ManagerId> {
         let updates = self.entries.values().filter(|entry| entry.manager.operation == Operation::Update);
         let mut updates: Vec<&ManagerEntry<'_>> = updates.inspect(|_| work::step()).collect();
@@ -361,8 +363,8 @@ impl<'a> Managers<'a> {
         updates.into_iter().map(|entry| entry.manager.clone()).collect()
     }
 
-    /// Moves what `later` owns to the manager of ancient changes of its version, which the first becomes if there is none.
-    /// The sets are put together in the end.
+    /// Moves what `later` owns to the manager of ancient changes of its version, which the first becomes if there is
+    /// none. The sets are merged at the end.
     fn put_together(&mut self, version: &mut Version, later: &ManagerId) {
         let Some(mut entry) = self.take(later) else { return };
         let ancient = ancient_changes(&entry.api_version);
@@ -382,14 +384,14 @@ impl<'a> Managers<'a> {
     }
 }
 
-/// The updates of one version that are put together.
+/// The updates of one version that are merged.
 struct Version {
     /// The manager of the oldest.
     first: ManagerId,
     sets: Vec<FieldSet>,
 }
 
-/// Who owns what is put together of a version.
+/// The manager of the merged updates of a version.
 fn ancient_changes(api_version: &str) -> ManagerId {
     ManagerId {
         name: ANCIENT_CHANGES.to_owned(),

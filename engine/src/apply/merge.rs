@@ -11,9 +11,10 @@ use crate::value::{Key, Map, Value};
 use crate::work;
 
 impl TypeSchema {
-    /// `live` with what `applied` sets. Nothing is removed. Both conform; only `live` may hold an item twice.
+    /// `live` with the fields that `applied` sets. Nothing is removed. Both conform to the type; only `live` may have
+    /// duplicate items.
     ///
-    /// Lists come in the order of `live` where `applied` agrees with it, else in the order of `applied`.
+    /// Lists are in the order of `live` if `applied` agrees with it, else in the order of `applied`.
     pub fn merge(&self, live: &Value, applied: &Value) -> Value {
         self.merge_values(self.root(), Some(live), Some(applied)).unwrap_or(Value::Null)
     }
@@ -141,13 +142,13 @@ impl<'a> ListMerge<'a> {
         }
         self.applied[applied_at].live = match live {
             [(once, _)] => Some(once.value),
-            // Which of several to merge with is unclear: the applied item then replaces them all.
+            // Which one of several to merge with is ambiguous: the applied item replaces them all.
             _ => Some(&Value::Null),
         };
     }
 
-    /// Every applied item in its order. Before one that both lists have come the live items up to it, before another
-    /// one those up to the next that both have; of these only what nobody applies.
+    /// All applied items in their order. A common item is preceded by the live items before it, any other by those
+    /// before the next common item; of these live items, only the ones that are not applied are added.
     fn run(mut self) -> Vec<Value> {
         let (live, applied) = (std::mem::take(&mut self.live), std::mem::take(&mut self.applied));
         let mut live = live.into_iter().peekable();
@@ -157,7 +158,7 @@ impl<'a> ListMerge<'a> {
             while let Some(passed) = live.next_if(|live| live.applied_at.is_none() || live.applied_at != next_shared) {
                 match passed.applied_at {
                     None => self.push(Some(passed.value), None),
-                    // It came before its turn, or stands twice.
+                    // It is out of order, or a duplicate.
                     Some(_) if next_shared.is_some() => {}
                     Some(_) => break,
                 }

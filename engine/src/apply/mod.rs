@@ -2,27 +2,26 @@
 //!
 //! In: the live object, what a request makes of it, and who asks. Out: the object to store, with its managedFields, or
 //! why the apply is refused. Pure: the time comes in as text, conversion as a trait. It neither defaults nor validates
-//! beyond types; the caller does, on what comes out.
+//! beyond types; the caller does, on the result.
 //!
 //! # How it is kept small
 //!
 //! - `apply::TypeSchema` is made once per version: which lists are atomic, sets or maps, and their keys. Values are
-//!   walked along it; nothing else knows a schema.
-//! - A `FieldSet` is a tree of steps. It is made only of what has changed: the managers of an object stay in the JSON
-//!   that they came in (`FieldsText`), which is not even read into values, and is asked where its sets are needed: so a
-//!   write pays for its own manager and for what it takes from others. It is used again only where it is what we would
-//!   write ourselves.
-//! - Items of lists are found and compared by borrowed keys (`apply::item`), of which the first is looked up once; a
-//!   path is written out for what differs.
-//! - Objects of built-in kinds are structs in the reference. So one that is not there yet is not empty but has its
-//!   type's zero values (`Versions::empty`), which nobody owns, and a required key of a list map counts as `""` when
-//!   it is absent.
-//! - `Updater` has the two operations of structured-merge-diff, on versions behind a trait. It is pure, so a
-//!   conversion that a webhook has to make is noted, made outside, and the operation runs again
-//!   (`registry::convert::Conversions`).
-//! - An apply tells whether it changes more than ownership: only then is there a new time, and only then are defaults
+//!   walked by it; nothing else knows a schema.
+//! - A `FieldSet` is a tree of steps. It is built only for changed fields: the managers of an object stay in the JSON
+//!   that they were read in (`FieldsText`), which is not even decoded, but searched when its sets are needed: so a
+//!   write pays only for its own manager and for the fields it takes from others. The JSON is reused only if it is what
+//!   we would write ourselves.
+//! - Items of lists are found and compared by borrowed keys (`apply::item`), of which the first is looked up once;
+//!   paths are only made for differences.
+//! - Objects of built-in kinds are structs in the reference. So an object that does not exist yet is not empty but has
+//!   its type's zero values (`Versions::empty`), which nobody owns, and a required key of a list map counts as `""`
+//!   when it is absent.
+//! - `Updater` has the two operations of structured-merge-diff, on versions behind a trait. It is pure, so a conversion
+//!   that needs a webhook is noted, made outside, and the operation runs again (`registry::convert::Conversions`).
+//! - An apply reports whether it changes more than ownership: only then is there a new time, and only then are defaults
 //!   set.
-//! - The managedFields of the object itself are passed over, not copied: often they are the larger part of it.
+//! - The managedFields of the object itself are passed over, not copied: often they are the larger part of the object.
 //!
 //! Source: structured-merge-diff v6.4.2; apimachinery 1.37, `util/managedfields`; answers recorded from
 //! apiextensions-apiserver 1.37.
@@ -70,21 +69,21 @@ use fields::OwnedFields;
 use managed_fields::{ManagerEntry, Managers, Time, without_identity};
 use updater::{Changes, TypedObject, Updater};
 
-/// Where an object says what each manager owns.
+/// The field of an object that lists what each manager owns.
 pub const OWNED_FIELDS: &[&str] = &["metadata", "managedFields", "*", FIELDS];
-/// The field of an entry of managedFields that says what its manager owns.
+/// The field of a managedFields entry that lists what its manager owns.
 const FIELDS: &str = "fieldsV1";
-/// The manager of an update that names none.
+/// The manager of an update whose request names none.
 const UNKNOWN_MANAGER: &str = "unknown";
-/// The manager of what an object had before ownership was recorded.
+/// The manager of the fields that an object had before ownership was recorded.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
 /// The versions of a resource: their types, and conversion between them.
 pub trait Versions {
-    /// The types of `api_version` (`group/version`); `None` where it is not a version of this resource.
+    /// The types of `api_version` (`group/version`); `None` if it is not a version of this resource.
     fn types(&self, api_version: &str) -> Option<&TypeSchema>;
 
-    /// What an object of `api_version` is before anything is set: for a built-in kind, its type's zero value.
+    /// An object of `api_version` before any field is set: for a built-in kind, its type's zero value.
     fn empty(&self, api_version: &str, kind: &str) -> Value {
         object! { "apiVersion" => api_version, "kind" => kind }
     }
@@ -103,7 +102,7 @@ pub trait Versions {
 /// Why an object can't be converted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConvertError {
-    /// The version is gone: what is owned in it is forgotten. Built-in kinds only.
+    /// The version is gone: its ownership is dropped. Built-in kinds only.
     MissingVersion,
     /// With Kubernetes' text.
     Failed(String),
@@ -115,7 +114,7 @@ pub enum ConvertError {
 pub struct ResetFields(Arc<HashMap<String, FieldSet>>);
 
 impl ResetFields {
-    /// Fields by the versions that they are written in: `v1`, then the set.
+    /// Fields by the version they are written in: `v1`, then the set.
     pub fn new(by_version: Vec<(String, FieldSet)>) -> Self {
         ResetFields(Arc::new(by_version.into_iter().collect()))
     }
@@ -125,10 +124,10 @@ impl ResetFields {
     }
 }
 
-/// What an apply makes of an object.
+/// The result of an apply.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Applied {
-    /// The object with what was applied to it.
+    /// The object after the apply.
     pub object: Value,
     /// Whether more than ownership changes. The object then still lacks the defaults of its version.
     pub is_changed: bool,
@@ -152,8 +151,8 @@ impl FieldManager<'_> {
     /// What to store after POST, PUT, JSON patch or merge patch by `manager`: `new` with its managedFields.
     ///
     /// `live` is the stored object in the version of the request, `None` on create. `now` is RFC 3339 in UTC and whole
-    /// seconds. Where a conversion fails, the owners of `live` stay; where `new` does not fit its types,
-    /// nobody owns anything.
+    /// seconds. If a conversion fails, the owners of `live` stay; if `new` does not conform to its types, nobody owns
+    /// anything.
     pub fn update(&self, live: Option<&Value>, mut new: Value, manager: &str, now: &str) -> Value {
         let empty = self.empty_object();
         let live = live.unwrap_or(&empty);
@@ -171,8 +170,8 @@ impl FieldManager<'_> {
         new
     }
 
-    /// [`FieldManager::update`] to an object that came with these lists and maps empty and was read without them. In lists
-    /// that are owned whole Go holds them for a change.
+    /// [`FieldManager::update`] for an object that was sent with these empty lists and maps and was decoded without
+    /// them. Within atomic lists, Go counts them as a change.
     pub fn update_sent(
         &self,
         live: Option<&Value>,
@@ -200,7 +199,8 @@ impl FieldManager<'_> {
     ///
     /// # Errors
     ///
-    /// Conflicts with other managers, without `force`; and what can't be merged: managedFields in what is applied, or values that are not of their types.
+    /// Conflicts with other managers, unless `force`; and objects that can't be merged: they contain managedFields or
+    /// values of wrong types.
     pub fn apply(
         &self,
         live: Option<&Value>,
@@ -238,12 +238,12 @@ impl FieldManager<'_> {
         Ok(merged)
     }
 
-    /// What an object is before it is created.
+    /// An object before it is created.
     fn empty_object(&self) -> Value {
         self.versions.empty(self.version, self.kind)
     }
 
-    /// The managers that an update starts from: those that the request sends, if they make sense, else the live ones.
+    /// The managers that an update starts from: those of the request if they are valid, else the live ones.
     fn managers_of_request<'v>(&self, live: &'v Value, requested: Option<&'v Value>) -> Managers<'v> {
         let of_live = || {
             let entries = managed_fields::read(live.at(&["metadata", "managedFields"])).unwrap_or_default();
@@ -339,7 +339,7 @@ impl FieldManager<'_> {
         let typed_live = self.typed(live, true).map_err(|error| untyped("live", live, error))?;
         let manager = self.manager_id(manager, Operation::Apply);
         let (object, is_changed) = self.updater().apply(typed_live, applied, &mut managers, &manager, force)?;
-        // Where nothing but ownership changes, the time of the entry stays, or is not set.
+        // If only ownership changes, the time of the entry stays as it is, or unset.
         if is_changed && let Some(entry) = managers.get_mut(&manager) {
             entry.time = Time::parse(now);
         }
@@ -369,13 +369,13 @@ impl FieldManager<'_> {
     }
 }
 
-/// Why an object can't be walked along the types of its version.
+/// Why an object can't be walked by the types of its version.
 #[derive(Debug, thiserror::Error)]
 enum TypedError {
-    /// The version has none; the kind as messages name it.
+    /// The version has no types; the kind as messages name it.
     #[error("no corresponding type for {0}")]
     NoType(String),
-    /// Values of it are of other types.
+    /// Some values are of the wrong type.
     #[error(transparent)]
     Types(#[from] TypeErrors),
 }
@@ -391,7 +391,7 @@ fn describe(object: &Value) -> String {
 fn gvk_of(object: &Value) -> String {
     let (version, kind) = (object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
     match version.matches('/').count() {
-        // The core group, and a version that is not given.
+        // The core group, or a missing version.
         0 => format!("/{version}, Kind={kind}"),
         1 => format!("{version}, Kind={kind}"),
         _ => "/, Kind=".to_owned(),

@@ -30,7 +30,7 @@ impl TypeSchema {
     }
 }
 
-/// The types that every version has; `with_unknown` where metadata may have fields that nobody knows.
+/// The types that every version has; `with_unknown` if metadata may have unknown fields.
 pub(super) fn common(with_unknown: bool) -> &'static [SchemaType] {
     static COMMON: [LazyLock<Vec<SchemaType>>; 2] = [
         LazyLock::new(|| work::essential(|| common_types(None))),
@@ -64,14 +64,14 @@ fn common_types(unknown: Option<TypeId>) -> Vec<SchemaType> {
     structs.builder.into_types()
 }
 
-/// What makes types of messages.
+/// Makes types of messages.
 struct Structs {
     builder: Builder,
-    /// The version of Kubernetes whose fields they have.
+    /// The version of Kubernetes that decides which fields exist.
     minor: Minor,
-    /// By the message and whether it is owned whole.
+    /// By the message and whether it is atomic.
     known: HashMap<(*const Message, bool), TypeId>,
-    /// The type of fields that a struct does not have; `None` where it may have no others.
+    /// The type of fields that a struct does not have; `None` if it may not have any.
     unknown: Option<TypeId>,
 }
 
@@ -86,14 +86,14 @@ impl Structs {
         self.builder.add(SchemaType { map: Some(map), ..SchemaType::default() })
     }
 
-    /// The type of a message; a field may say of it whether it is atomic.
+    /// The type of a message; a field may override whether it is atomic.
     fn message(&mut self, message: &'static Message, is_atomic: Option<bool>) -> TypeId {
         work::step();
         match message.codec {
             Codec::Object if message.is_object_meta() => OBJECT_META,
             Codec::Object => self.structure(message, is_atomic.unwrap_or(message.is_atomic)),
             Codec::Time | Codec::MicroTime | Codec::Quantity => SCALAR,
-            // The published schema names no type: it may be anything, as a whole.
+            // The published schema gives no type: any value, atomic.
             Codec::IntOrString => ATOMIC,
             Codec::Duration => STRING,
             Codec::List => {
@@ -103,7 +103,7 @@ impl Structs {
             }
             // Go does not look into it.
             Codec::Json if message.name == "RawExtension" => ATOMIC,
-            // One or the other: the published schema names no type.
+            // A value of two possible types: the published schema gives none.
             Codec::Json | Codec::SchemaOrArray | Codec::SchemaOrBool => DEDUCED,
             _ => {
                 let map = Some(MapType { element: Some(DEDUCED), ..MapType::default() });
@@ -155,7 +155,7 @@ impl Structs {
         }
     }
 
-    /// The type of one of what a field holds.
+    /// The type of a single value of a field.
     fn one(&mut self, field: &'static Field, is_atomic: Option<bool>) -> TypeId {
         match field.kind {
             FieldKind::Bool => BOOLEAN,
@@ -166,7 +166,7 @@ impl Structs {
     }
 }
 
-/// How the items of a list are told apart.
+/// How the items of a list are identified.
 fn items(field: &'static Field) -> Items {
     match field.items.list_type {
         Some("set") => Items::Set,
@@ -183,7 +183,7 @@ fn items(field: &'static Field) -> Items {
     }
 }
 
-/// What a key field counts as when it is absent. A struct always has those of its fields that JSON always has.
+/// The default of a key field that is absent. A struct always has the fields that its JSON always has.
 fn default_of(item: Option<&'static Message>, name: &str) -> Option<Value> {
     let key = item?.member(name)?;
     if let Some(default) = key.default.and_then(|text| json::decode(text.as_bytes()).ok()) {

@@ -23,7 +23,7 @@ impl TypeSchema {
     }
 }
 
-/// What makes types of schemas.
+/// Makes types of schemas.
 struct Schemas {
     builder: Builder,
 }

@@ -16,7 +16,7 @@ pub enum PathElement {
     Field(Key),
     /// The item of a list map that has these fields, sorted by name.
     Key(Arc<[KeyField]>),
-    /// The item of a set with this value.
+    /// The item of a set, which is this value.
     Value(Arc<Value>),
     /// The item at this index.
     Index(i64),
@@ -132,7 +132,7 @@ impl PathElement {
         }
     }
 
-    /// Whether `text` is what [`PathElement::encode`] writes of the element that it is.
+    /// Whether `text` is spelled as [`PathElement::encode`] would write its element.
     pub(super) fn is_canonical(text: &str) -> Result<bool, PathElementError> {
         if text.starts_with("f:") || is_plain_key(text, "\"") {
             return Ok(true);
@@ -236,7 +236,7 @@ fn compare_objects(a: &Map, b: &Map) -> Ordering {
                     Ordering::Equal => continue,
                     unequal => unequal,
                 },
-                // The reference calls the side that has the earlier name the smaller one.
+                // The reference orders first the side whose first differing name is smaller.
                 unequal => unequal,
             },
         };
@@ -365,8 +365,8 @@ fn is_escaped(character: char) -> bool {
     matches!(character, '"' | '\\' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\0'..='\u{1f}')
 }
 
-/// Whether this is a key in its canonical form, told without decoding; `quote` is how a quote is written. Keys of which
-/// that can't be told so easily count as others.
+/// Whether this is a key in its canonical form, checked without decoding; `quote` is how a quote is written. Keys that
+/// are too complex for this check count as not canonical.
 pub(super) fn is_plain_key(text: &str, quote: &str) -> bool {
     let Some(mut rest) = text.strip_prefix("k:{") else { return false };
     let mut last_name = "";
@@ -393,7 +393,7 @@ pub(super) fn is_plain_key(text: &str, quote: &str) -> bool {
     }
 }
 
-/// The text between the quotes that `text` begins with, if JSON has no other way to write it, and what follows.
+/// The text within the quotes at the start of `text`, if JSON has only one way to write it, and the rest.
 fn plain_string<'t>(text: &'t str, quote: &str) -> Option<(&'t str, &'t str)> {
     let quoted = text.strip_prefix(quote)?;
     let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\' | b'<' | b'>' | b'&');

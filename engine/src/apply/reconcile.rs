@@ -1,4 +1,4 @@
-//! Ownership written under an older schema: what has become atomic since is owned whole.
+//! Ownership written under an older schema: a field that has become atomic since is owned as a whole.
 //!
 //! Source: structured-merge-diff v6.4.2, `typed.ReconcileFieldSetWithSchema`.
 
@@ -15,7 +15,7 @@ impl TypeSchema {
         self.reconcile_below(self.root(), set, false);
     }
 
-    /// Whether the field that `set` stands below must be owned whole.
+    /// Whether the field above `set` must be owned as a whole.
     fn reconcile_below(&self, id: TypeId, set: &mut FieldSet, is_leaf: bool) -> bool {
         let type_ = self.get(id);
         if let Some(map) = &type_.map {

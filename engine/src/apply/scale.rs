@@ -19,8 +19,8 @@ pub struct ScaleFields<'a> {
 }
 
 impl<'a> ScaleFields<'a> {
-    /// `object` is the resource. `replicas_paths` has each of its versions (`group/version`) with where the replicas
-    /// are in it, `None` for a version without `/scale`.
+    /// `object` is the resource. `replicas_paths` maps each of its versions (`group/version`) to the path of the
+    /// replicas, `None` for a version without `/scale`.
     ///
     /// # Errors
     ///

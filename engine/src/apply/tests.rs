@@ -119,7 +119,7 @@ impl Scenario {
         self.try_apply("g/v1", manager, body, false, NOW).unwrap_err()
     }
 
-    /// Replaces all but what the server keeps.
+    /// Replaces all but the fields that the server keeps.
     fn update(&mut self, manager: &str, body: &str) -> &mut Self {
         self.update_at(manager, body, NOW)
     }
@@ -139,7 +139,8 @@ impl Scenario {
         self.live = Some(object);
     }
 
-    /// The spec if there is one, then a line per manager: operation, name, version and subresource if they tell, fields, `-` without time.
+    /// The spec if there is one, then a line per manager: operation, name, version and subresource if they matter,
+    /// fields, `-` if there is no time.
     #[track_caller]
     fn check(&mut self, expected: &str) -> &mut Self {
         let live = self.live.as_ref().unwrap();
@@ -168,7 +169,7 @@ impl Scenario {
 }
 
 impl Scenario {
-    /// The spec, whose lists are sorted, and who owns what; whatever the order of operations was.
+    /// The spec, with its lists sorted, and the owners; independent of the order of operations.
     fn contents(&self) -> (String, Vec<String>) {
         let live = self.live.as_ref().unwrap();
         let mut spec = live.get("spec").cloned().unwrap_or_default();
@@ -576,7 +577,7 @@ fn ownership_of_the_replicas_goes_to_scale_and_back() {
         json::encode_to_string(&of_scale),
         r#"[{"apiVersion":"autoscaling/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:replicas":{}}},"manager":"a","operation":"Apply","time":"2026-01-01T00:00:00Z"}]"#
     );
-    // Another manager took the replicas on the subresource.
+    // Another manager takes the replicas through the subresource.
     let scale = value(
         r#"{"metadata":{"managedFields":[{"apiVersion":"autoscaling/v1","fieldsType":"FieldsV1",
         "fieldsV1":{"f:spec":{"f:replicas":{}}},"manager":"b","operation":"Update","subresource":"scale"}]}}"#,
@@ -686,7 +687,7 @@ proptest! {
         prop_assert_eq!(&scenario.live, &once);
     }
 
-    /// What is added is found by another walk than what is removed.
+    /// Additions are found by another walk than removals.
     #[test]
     fn what_one_way_adds_the_other_removes(left in anything(), right in anything(), a in body(), b in body()) {
         let types = TypeSchema::of_custom_resource(&structural(&value(&format!(
@@ -695,7 +696,7 @@ proptest! {
         let object = |mut object: Value, free: Value| {
             let again = object.at(&["spec", "list"]).cloned();
             let fields = object.make_object();
-            // With items that stand twice.
+            // Also with duplicate items.
             if let Some(Value::Array(mut items)) = again {
                 items.extend_from_within(..items.len() / 2);
                 fields.insert("other", object! { "list" => items });
@@ -735,7 +736,7 @@ proptest! {
         let entries = managed_fields::read(live.at(&["metadata", "managedFields"])).unwrap_or_default();
         let owners = Managers::decode(&entries).unwrap().entries;
         if owners.is_empty() {
-            // The last manager has lost all that it owned: from here on nothing is tracked, until the next apply.
+            // The last manager has lost all its fields: from here on nothing is tracked, until the next apply.
             return Ok(());
         }
         let owned = owners.values().fold(FieldSet::new(), |all, entry| all.union(&entry.fields.set()));
@@ -746,7 +747,7 @@ proptest! {
                 let part = live.at(&["spec", name]).unwrap_or(&Value::Null);
                 text == format!(".spec.{name}") && matches!(part, Value::Null | Value::Object(_) | Value::Array(_))
             };
-            // Of a map or list that others have emptied nobody says anything.
+            // A map or list that others have emptied has no owner.
             let counts = text.starts_with(".spec.") && !is_emptied("gran") && !is_emptied("list") && !is_emptied("set");
             assert!(!counts || owned.contains(path), "nobody owns {text} of {}", json::encode_to_string(&live));
         });
@@ -763,7 +764,8 @@ proptest! {
     }
 }
 
-/// A body with what of it is numbered from `from` on, or named so, three in a row: nothing is in two such ranges.
+/// A body with only those parts whose number, or the number in whose name, is one of three from `from` on: two such
+/// ranges share nothing.
 fn within(body: &str, from: i64) -> String {
     let is_within = |number: i64| (from..from + 3).contains(&number);
     let mut body = value(body);

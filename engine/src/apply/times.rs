@@ -1,4 +1,4 @@
-//! A write that changes nothing does not count as one because its managedFields say when it was made.
+//! A write that changes nothing but the times in managedFields does not count as a change.
 //!
 //! Source: apiserver 1.37, `handlers/fieldmanager/equality.go`.
 
@@ -6,7 +6,7 @@ use crate::value::{Map, Value};
 
 /// Gives `new` the times of its managedFields in `old`, if nothing but those times differs.
 ///
-/// To be called on what is about to be stored, in the version that is stored.
+/// To be called on the object that is about to be stored, in the version that is stored.
 pub fn keep_times(new: &mut Value, old: &Value) {
     if !same_but_for_times(new, old) {
         return;
@@ -26,7 +26,7 @@ pub fn keep_times(new: &mut Value, old: &Value) {
     }
 }
 
-/// Whether the objects are the same but for the times of their managedFields, of which both have some.
+/// Whether the objects differ at most in the times of their managedFields; both must have managedFields.
 pub fn same_but_for_times(new: &Value, old: &Value) -> bool {
     let entries = |object: &Value| object.at(&["metadata", "managedFields"]).and_then(Value::as_array).map(<[_]>::len);
     match (entries(new), entries(old)) {

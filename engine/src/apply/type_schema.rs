@@ -1,7 +1,7 @@
-//! The types that merging works on: which lists are atomic, sets or maps, which maps are owned whole.
+//! The types that merging works on: which lists are atomic, sets or maps, and which maps are atomic.
 //!
-//! A [`TypeSchema`] is made once per version: of a structural schema (`of_structural`), or of the Go type of a built-in
-//! kind (`of_message`). It knows no value validation.
+//! A [`TypeSchema`] is made once per version: from a structural schema (`of_structural`), or from the Go type of a
+//! built-in kind (`of_message`). It has no value validation.
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use crate::value::{Value, go_quote, place_of};
 /// The types of one version of a resource.
 #[derive(Clone, Debug)]
 pub struct TypeSchema {
-    /// The types that every version has; ids count these first.
+    /// The types that every version has; their ids come first.
     common: &'static [SchemaType],
     types: Vec<SchemaType>,
     root: TypeId,
 }
 
-/// A type in its [`TypeSchema`].
+/// The id of a type in its [`TypeSchema`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TypeId(u32);
 
-/// What values of a type may be; several at once where the schema gives no type.
+/// The kinds of values a type allows; several at once if the schema gives no type.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SchemaType {
     pub scalar: Option<ScalarType>,
@@ -43,10 +43,10 @@ pub(super) struct ListType {
     pub items: Items,
 }
 
-/// How items of a list are told apart.
+/// How items of a list are identified.
 #[derive(Clone, Debug)]
 pub(super) enum Items {
-    /// Not at all: the list is owned whole.
+    /// They are not: the list is owned as a whole.
     Atomic,
     /// By their values.
     Set,
@@ -54,13 +54,13 @@ pub(super) enum Items {
     Map {
         /// Sorted by name.
         keys: Vec<ListKey>,
-        /// Their names as messages have them, in the order of the schema.
+        /// The names of the key fields as messages print them, in the order of the schema.
         declared_keys: String,
         of_maps: bool,
     },
 }
 
-/// A key field of a list map, and what it counts as when absent.
+/// A key field of a list map, and its default when absent.
 #[derive(Clone, Debug)]
 pub(super) struct ListKey {
     pub name: Arc<str>,
@@ -71,7 +71,7 @@ pub(super) struct ListKey {
 pub(super) struct MapType {
     /// Declared fields, sorted by name.
     pub fields: Vec<(Arc<str>, TypeId)>,
-    /// The type of every other field; `None` where none is allowed.
+    /// The type of every other field; `None` if no others are allowed.
     pub element: Option<TypeId>,
     /// Owned whole.
     pub atomic: bool,
@@ -80,7 +80,7 @@ pub(super) struct MapType {
 }
 
 impl MapType {
-    /// The declared field `name`: its name, to be shared, and its type.
+    /// The declared field `name`: its shared name and its type.
     pub fn field(&self, name: &str) -> Option<(&Arc<str>, TypeId)> {
         if self.passes_over(name) {
             return None;
@@ -98,7 +98,7 @@ impl MapType {
         self.field(name).map(|(_, id)| id).or(self.element)
     }
 
-    /// Whether the field may be there but is never looked at.
+    /// Whether the field is allowed but always skipped.
     pub fn passes_over(&self, name: &str) -> bool {
         self.is_own_metadata && name == "managedFields"
     }
@@ -110,14 +110,14 @@ pub(super) const BOOLEAN: TypeId = TypeId(2);
 pub(super) const SCALAR: TypeId = TypeId(3);
 /// Anything, owned whole.
 pub(super) const ATOMIC: TypeId = TypeId(4);
-/// Anything: maps are owned field by field, lists whole.
+/// Any value: maps are owned field by field, lists as a whole.
 pub(super) const DEDUCED: TypeId = TypeId(5);
 /// The metadata of an embedded object.
 pub(super) const OBJECT_META: TypeId = TypeId(6);
 pub(super) const OWN_METADATA: TypeId = TypeId(7);
 
 impl TypeSchema {
-    /// Whether what `way` leads to stands in a list that is owned whole; `None` is a step to an item.
+    /// Whether the value at the end of `way` is within an atomic list; a `None` step leads to an item.
     pub(super) fn is_in_whole_list<'w>(&self, way: impl Iterator<Item = Option<&'w str>>) -> bool {
         let (mut at, mut is_whole) = (self.root, false);
         for step in way {
@@ -145,14 +145,14 @@ impl TypeSchema {
         self.root
     }
 
-    /// Whether this stands for a map of which nothing is declared. Such maps have no say in whether they are atomic.
+    /// Whether this map has no declared fields. Such maps can't declare whether they are atomic.
     pub(super) fn is_undeclared(&self, map: &MapType) -> bool {
         let untyped = |id: TypeId| id == DEDUCED || self.get(id).scalar == Some(ScalarType::Untyped);
         map.fields.is_empty() && map.element.is_some_and(untyped)
     }
 }
 
-/// The type `id` of those in `common`, which count first, and `types`.
+/// The type `id`; ids count `common` first, then `types`.
 fn find<'t>(common: &'t [SchemaType], types: &'t [SchemaType], id: TypeId) -> &'t SchemaType {
     let at = id.0 as usize;
     common.get(at).unwrap_or_else(|| &types[at - common.len()])
@@ -164,12 +164,12 @@ pub(super) struct Builder {
 }
 
 impl Builder {
-    /// Adds to the types that every version has.
+    /// Makes a builder that adds to the types that every version has.
     pub(super) const fn beside(common: &'static [SchemaType]) -> Self {
         Builder { common, types: Vec::new() }
     }
 
-    /// Makes the types that every version has.
+    /// The schema of the types that every version has.
     pub(super) const fn of_common(types: Vec<SchemaType>) -> Self {
         Builder { common: &[], types }
     }
@@ -182,7 +182,7 @@ impl Builder {
         find(self.common, &self.types, id)
     }
 
-    /// Says what a type is that was added before that was known.
+    /// Sets a type that was added as a placeholder.
     pub(super) fn set(&mut self, id: TypeId, type_: SchemaType) {
         if let Some(known) = self.types.get_mut((id.0 as usize).saturating_sub(self.common.len())) {
             *known = type_;
@@ -202,7 +202,7 @@ impl Builder {
     }
 }
 
-/// A list map with these keys, whose `names` come in the order of the schema.
+/// A list map with these keys; `names` are in the order of the schema.
 pub(super) fn keyed_by(names: &[String], mut keys: Vec<ListKey>, of_maps: bool) -> Items {
     keys.sort_by(|a, b| a.name.cmp(&b.name));
     let names: Vec<String> = names.iter().map(|name| go_quote(name)).collect();

@@ -19,9 +19,9 @@ use crate::work;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeErrors {
     errors: Vec<TypeError>,
-    /// How long their texts are; the bound where it has been reached.
+    /// The length of their texts; stops growing at the limit.
     bytes: usize,
-    /// How many are not told, as they would make an answer too long.
+    /// The number of those left out because the answer would be too long.
     untold: usize,
 }
 
@@ -55,7 +55,7 @@ impl fmt::Display for TypeErrors {
 
 impl std::error::Error for TypeErrors {}
 
-/// The kind of type that a value is handled by.
+/// The part of a type that handles a value.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum TypeKind<'a> {
     Map(&'a MapType),
@@ -63,7 +63,7 @@ pub(super) enum TypeKind<'a> {
     List(&'a ListType),
 }
 
-/// The kinds that come into question for a value: its own if the type has it, else all that the type has.
+/// The parts of a type that may handle a value: the one of its own kind if the type has it, else all that the type has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Candidates {
     map: bool,
@@ -72,7 +72,7 @@ pub(super) struct Candidates {
 }
 
 impl Candidates {
-    /// `None` stands for a value that is absent.
+    /// `None` stands for an absent value.
     pub fn of(type_: &SchemaType, value: Option<&Value>) -> Self {
         let none = Candidates { map: false, scalar: false, list: false };
         match value {
@@ -85,7 +85,7 @@ impl Candidates {
         }
     }
 
-    /// Maps go before scalars, scalars before lists.
+    /// Maps are tried before scalars, scalars before lists.
     pub fn first<'a>(self, type_: &'a SchemaType) -> Option<TypeKind<'a>> {
         match type_ {
             SchemaType { map: Some(map), .. } if self.map => Some(TypeKind::Map(map)),
@@ -103,11 +103,11 @@ impl TypeSchema {
         Candidates::of(type_, Some(value)).first(type_)
     }
 
-    /// Whether `object` conforms. Sets and list maps may hold an item twice only if `allow_duplicates`.
+    /// Whether `object` conforms. Sets and list maps may have duplicate items only if `allow_duplicates`.
     ///
     /// # Errors
     ///
-    /// Every value that is of another type, and items that stand twice.
+    /// Every value of a wrong type, and duplicate items.
     pub fn validate(&self, object: &Value, allow_duplicates: bool) -> Result<(), TypeErrors> {
         let found = TypeErrors { errors: Vec::new(), bytes: 0, untold: 0 };
         let mut walk = TypeValidation { types: self, allow_duplicates, found };
@@ -115,7 +115,7 @@ impl TypeSchema {
         if walk.found.errors.is_empty() { Ok(()) } else { Err(walk.found) }
     }
 
-    /// Every leaf and every item of `object`, which conforms.
+    /// Every leaf and every item of `object`, which must conform.
     pub(super) fn field_set(&self, object: &Value) -> FieldSet {
         self.fields_below(self.root(), object).1
     }
@@ -162,7 +162,7 @@ impl TypeSchema {
             member: true,
             children: match same {
                 [once] => self.fields_below(list.element, once.value).1,
-                // An item that stands twice is a leaf: which of them has which field would be unclear.
+                // Duplicate items are a leaf: it is ambiguous which of them has which field.
                 _ => FieldSet::new(),
             },
         };
@@ -176,7 +176,7 @@ struct TypeValidation<'a> {
     found: TypeErrors,
 }
 
-/// Where validation stands; made into text for an error only.
+/// The path of the value that is validated; only made into text for an error.
 enum AtPath<'a> {
     Root,
     Field(&'a AtPath<'a>, &'a str),
@@ -225,7 +225,7 @@ impl TypeValidation<'_> {
                         match map.value(name) {
                             Some(id) => self.value(id, value, &at),
                             None if map.passes_over(name) => {}
-                            // The reference looks no further, either.
+                            // The reference stops here, too.
                             None => return self.error(&at, "field not declared in schema".to_owned()),
                         }
                     }
@@ -249,7 +249,7 @@ impl TypeValidation<'_> {
             }
             let item = match list.item(value) {
                 Ok(item) => item,
-                // An item that can't be named can't be reported on, and ends the walk.
+                // Errors can't name an item without a key: report that, and stop.
                 Err(message) => return self.error(at, format!("element {index}: {message}")),
             };
             if !self.allow_duplicates
@@ -262,7 +262,7 @@ impl TypeValidation<'_> {
     }
 }
 
-/// What a value is that is not of the type of its schema, as Go prints it.
+/// The Go type of a value that is not of its schema's type.
 #[derive(Debug, Error)]
 enum ScalarError {
     #[error("expected numeric (int or float), got {0}")]

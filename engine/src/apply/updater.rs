@@ -17,13 +17,13 @@ use super::type_schema::TypeSchema;
 use super::{ConvertError, ResetFields, Versions};
 use crate::value::{Map, Value};
 
-/// Why it can't be told what a manager no longer applies.
+/// Why the fields that a manager no longer applies can't be determined.
 #[derive(Debug, Error)]
 enum PruneError {
-    /// What is to be converted, and why it can't be.
+    /// The object that can't be converted, and why.
     #[error("failed to convert {what}: {error}")]
     Convert { what: String, error: String },
-    /// What is left can't be brought back into the version of the request.
+    /// The remaining object can't be converted back into the version of the request.
     #[error("{0}")]
     ConvertBack(String),
     #[error("no corresponding type for {0}")]
@@ -34,7 +34,7 @@ enum PruneError {
     Dangling(Box<PruneError>),
 }
 
-/// What the steps of one request need.
+/// The context of the steps of one request.
 pub(super) struct Updater<'a> {
     pub versions: &'a dyn Versions,
     /// The version of the request.
@@ -68,7 +68,7 @@ impl<'a> TypedObject<'a> {
     }
 }
 
-/// An object in the versions that were asked for so far.
+/// An object in the versions it was needed in so far.
 struct InVersions<'a> {
     object: TypedObject<'a>,
     converted: Vec<(String, TypedObject<'a>)>,
@@ -96,8 +96,8 @@ impl<'a> InVersions<'a> {
 }
 
 impl<'a> Updater<'a> {
-    /// Takes what the update changes from all owners but `own`, and returns that. Both objects are in the version of the
-    /// request.
+    /// Takes the fields that the update changes from all owners but `own`, and returns them. Both objects are in the
+    /// version of the request.
     ///
     /// # Errors
     ///
@@ -166,7 +166,7 @@ impl<'a> Updater<'a> {
         self.without_reset(old.types.compare(&old.object, &new.object), self.version)
     }
 
-    /// What differs in `version`; `None` where that is gone.
+    /// The differences in `version`; `None` if that is gone.
     fn compare_in(
         &self,
         version: &str,
@@ -193,7 +193,7 @@ impl<'a> Updater<'a> {
         }
     }
 
-    /// `object` in another version than its own.
+    /// `object` in a version other than its own.
     fn convert_to_other(&self, object: &TypedObject<'_>, version: &str) -> Result<TypedObject<'a>, ConvertError> {
         if object.object.as_object().is_none() {
             let message = "failed to convert value to unstructured for type <nil>";
@@ -213,7 +213,7 @@ impl<'a> Updater<'a> {
         }
     }
 
-    /// Fits what is owned to the schemas of today. Managers of versions that are gone are dropped.
+    /// Adapts ownership to the current schemas. Managers of versions that are gone are dropped.
     fn reconcile(&self, live: &mut InVersions<'a>, managers: &mut Managers<'_>) -> Result<(), ApplyError> {
         let mut reconciled = Managers::default();
         for mut entry in std::mem::take(&mut managers.entries).into_values() {
@@ -228,8 +228,8 @@ impl<'a> Updater<'a> {
         Ok(())
     }
 
-    /// Takes changed and removed fields from every manager but `own`, and gives the changes back. Without `force`, a changed
-    /// one is a conflict.
+    /// Takes changed and removed fields from every manager but `own`, and returns the changes. Without `force`, a
+    /// changed one is a conflict.
     fn take_changed(
         &self,
         live: &mut InVersions<'a>,
@@ -239,7 +239,7 @@ impl<'a> Updater<'a> {
         own: &ManagerId,
         force: bool,
     ) -> Result<Changes, ApplyError> {
-        // By version; those of the request first.
+        // By version; the version of the request comes first.
         let mut changes = vec![(self.version.to_owned(), changes)];
         let mut conflicts: Vec<(ManagerId, FieldSet)> = Vec::new();
         let mut taken: Vec<(ManagerId, FieldSet)> = Vec::new();
@@ -287,7 +287,7 @@ impl<'a> Updater<'a> {
         in_one_version && managers.get(manager).is_some_and(|now| last.fields.is_subset(&now.fields.set()))
     }
 
-    /// Removes what the manager applied last time, no longer applies, and nobody else owns.
+    /// Removes the fields that the manager applied last time, no longer applies, and nobody else owns.
     fn prune(
         &self,
         merged: TypedObject<'a>,
@@ -320,7 +320,7 @@ impl<'a> Updater<'a> {
         }
     }
 
-    /// Puts back what any manager owns, in each version that something is owned in.
+    /// Restores the fields that any manager owns, in each version with owned fields.
     fn add_back_owned(
         &self,
         merged: &TypedObject<'a>,
@@ -333,7 +333,7 @@ impl<'a> Updater<'a> {
             sets.entry(&entry.api_version).or_default().push(entry.fields.set().into_owned());
         }
         let owned = sets.into_iter().map(|(version, sets)| (version, FieldSet::union_of(sets)));
-        // Its own version first, as a conversion may need fields that were pruned.
+        // The version of the pruned object comes first, as a conversion may need fields that were pruned.
         let mut owned: Vec<(&str, FieldSet)> = owned.collect();
         owned.sort_by_key(|(version, _)| *version != pruned_version);
         let mut merged = merged.clone();
@@ -355,7 +355,7 @@ impl<'a> Updater<'a> {
         Ok(pruned)
     }
 
-    /// Puts back what the manager did not own last time. `None` where the version of last time is gone.
+    /// Restores the fields that the manager did not own last time. `None` if the version of last time is gone.
     fn add_back_dangling(
         &self,
         merged: &TypedObject<'a>,
@@ -375,8 +375,8 @@ impl<'a> Updater<'a> {
     }
 }
 
-/// Whether a merge has left `live` as it was. Either may have managedFields: they are passed over, or came along with
-/// metadata that nobody applied.
+/// Whether a merge left `live` unchanged. Either may have managedFields: those are skipped, or came along with metadata
+/// that nobody applied.
 fn equal_but_for_managed_fields(live: &Value, merged: &Value) -> bool {
     let (Some(live), Some(merged)) = (live.as_object(), merged.as_object()) else { return false };
     live.len() == merged.len()
@@ -397,7 +397,7 @@ fn equal_fields(((left_name, left), (right_name, right)): ((&str, &Value), (&str
     left_name == right_name && equal_values(left, right)
 }
 
-/// What an operation does to the fields of one version.
+/// The changes that an operation makes to the fields of one version.
 pub(super) struct Changes {
     /// Changed or added.
     pub set: FieldSet,

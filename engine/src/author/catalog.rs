@@ -19,7 +19,7 @@ pub struct DefinedKind {
     pub definition: Definition,
     /// Its served versions, compiled.
     pub versions: Vec<Arc<ServedVersion>>,
-    /// What the server has against the definition.
+    /// The server's errors for the definition.
     pub errors: ErrorList,
     pub(super) traces: Traces,
 }
@@ -56,20 +56,20 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// An empty one, of what that version of Kubernetes makes of definitions.
+    /// An empty one, for that version of Kubernetes.
     pub fn of_minor(minor: Minor) -> Catalog {
         Catalog { minor, ..Catalog::default() }
     }
 
-    /// The version of Kubernetes that is asked.
+    /// The version of Kubernetes that it emulates.
     pub fn minor(&self) -> Minor {
         self.minor
     }
 
-    /// Adds what `value` defines; an earlier definition of the same kind goes.
+    /// Adds the kind that `value` defines, replacing an earlier definition of the same kind.
     ///
     /// # Errors
-    /// A value that the type of definitions can't hold.
+    /// A value that does not fit the type of definitions.
     pub fn add(&mut self, value: &Value) -> Result<&DefinedKind, UnmarshalError> {
         Ok(self.insert(DefinedKind::new_in(self.minor, value)?))
     }
@@ -109,7 +109,7 @@ impl DefinedKind {
     /// The kind that `value` defines, under the names that it asks for, in the newest version of Kubernetes.
     ///
     /// # Errors
-    /// A value that the type of definitions can't hold.
+    /// A value that does not fit the type of definitions.
     pub fn new(value: &Value) -> Result<DefinedKind, UnmarshalError> {
         DefinedKind::new_in(Minor::NEWEST, value)
     }
@@ -122,7 +122,7 @@ impl DefinedKind {
     /// [`DefinedKind::new`] in that version of Kubernetes.
     ///
     /// # Errors
-    /// A value that the type of definitions can't hold.
+    /// A value that does not fit the type of definitions.
     pub fn new_in(minor: Minor, value: &Value) -> Result<DefinedKind, UnmarshalError> {
         let (definition, _) = definition::decode_in(minor, value)?;
         Ok(DefinedKind::of(definition, &Validated::default()).0)
@@ -131,7 +131,7 @@ impl DefinedKind {
     /// The same with what its rules cost, and with the paths of fields that definitions do not have.
     ///
     /// # Errors
-    /// A value that the type of definitions can't hold.
+    /// A value that does not fit the type of definitions.
     pub fn priced(minor: Minor, value: &Value) -> Result<PricedKind, UnmarshalError> {
         DefinedKind::priced_after(minor, value, &Validated::default())
     }
@@ -140,7 +140,7 @@ impl DefinedKind {
     /// again.
     ///
     /// # Errors
-    /// A value that the type of definitions can't hold.
+    /// A value that does not fit the type of definitions.
     pub fn priced_after(minor: Minor, value: &Value, before: &Validated) -> Result<PricedKind, UnmarshalError> {
         let (definition, findings) = definition::decode_in(minor, value)?;
         let (kind, schemas) = DefinedKind::of(definition, before);

@@ -1,4 +1,4 @@
-//! What the server would say to an object: created, or written over what it was.
+//! The server's verdict on an object that is created, or updated from an older form.
 //!
 //! In: a kind and an object as its author wrote it. Out: the object with its defaults and without unknown fields, every
 //! error and warning, and what the rules did. The write is [`crate::write`], as in a server; what only a server knows (uid,
@@ -30,7 +30,7 @@ const DEFINITIONS: (&str, &str) = ("apiextensions.k8s.io/v1", "CustomResourceDef
 /// Stands for the uid that a server gives a new object.
 const UID: &str = "00000000-0000-0000-0000-000000000000";
 
-/// What is asked for beside the verdict.
+/// Options for a check.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CheckOptions {
     /// Whether the parts of rules that refuse get their values.
@@ -39,11 +39,11 @@ pub struct CheckOptions {
     pub traces: bool,
     /// Whether the write goes to `/status`.
     pub is_status: bool,
-    /// Whether only those rules are noted that did not hold.
+    /// Whether only rules that did not hold are recorded.
     pub skips_holding: bool,
 }
 
-/// What came of an object.
+/// The verdict on an object.
 #[derive(Clone, Debug, Default)]
 pub struct Checked {
     /// Pruned and defaulted.
@@ -54,9 +54,9 @@ pub struct Checked {
     pub errors: Vec<Rejected>,
     /// Paths of unknown fields.
     pub unknown: Vec<String>,
-    /// What a client is warned of.
+    /// Warnings for the client.
     pub warnings: Vec<String>,
-    /// Errors that are forgiven, as the update left the values alone.
+    /// Errors that are forgiven, as the update did not change the values.
     pub ratcheted: Vec<Error>,
     /// Evaluations of rules and of their messages, in their order.
     pub runs: Vec<RuleRun>,
@@ -65,9 +65,9 @@ pub struct Checked {
 /// An error, and the rule it comes from, if it is one of a rule.
 #[derive(Clone, Debug)]
 pub struct Rejected {
-    /// The field error, as a server tells it.
+    /// The field error, as a server reports it.
     pub error: Error,
-    /// The rule that failed; `None` where something else is wrong.
+    /// The rule that failed; `None` for any other error.
     pub rule: Option<String>,
     /// The parts of the rule.
     pub parts: Vec<PartValue>,
@@ -82,25 +82,25 @@ pub struct RuleRun {
     pub path: String,
     /// The rule's expression.
     pub rule: String,
-    /// What the evaluation cost.
+    /// The cost of the evaluation.
     pub cost: u64,
     /// Whether this is the rule's `messageExpression`.
     pub is_message: bool,
-    /// What the rule came to; `None` for an error, and for a message.
+    /// The result of the rule; `None` for an error, and for a message.
     pub truth: Option<bool>,
-    /// What a message came to.
+    /// The result of a message.
     pub message: Option<String>,
     /// Values of the parts of the expression.
     pub parts: Vec<PartValue>,
 }
 
 impl Checked {
-    /// What all evaluations cost.
+    /// The cost of all evaluations.
     pub fn cost(&self) -> u64 {
         self.runs.iter().fold(0, |sum, run| sum.saturating_add(run.cost))
     }
 
-    /// What the server can't even read, in Go's words.
+    /// The verdict on an object that the server can't decode, in Go's words.
     pub fn refuse(object: Value, error: &ReadError) -> Checked {
         let field = match error {
             ReadError::Unmarshal(UnmarshalError::Type(mismatch)) => misread_field(&object, mismatch),
@@ -119,7 +119,7 @@ impl Checked {
 /// Writes the definition in `value`, over `old` if there is one, in the newest version of Kubernetes.
 ///
 /// # Errors
-/// A value that the type of definitions can't hold.
+/// A value that does not fit the type of definitions.
 pub fn define(value: &Value, old: Option<&Value>) -> Result<Checked, ReadError> {
     define_in(Minor::NEWEST, value, old)
 }
@@ -127,7 +127,7 @@ pub fn define(value: &Value, old: Option<&Value>) -> Result<Checked, ReadError> 
 /// [`define`] in that version of Kubernetes.
 ///
 /// # Errors
-/// A value that the type of definitions can't hold.
+/// A value that does not fit the type of definitions.
 pub fn define_in(minor: Minor, value: &Value, old: Option<&Value>) -> Result<Checked, ReadError> {
     let definition = BuiltIn::of_in(minor, DEFINITIONS.0, DEFINITIONS.1).expect("definitions are a built-in kind");
     definition.write(value, old)
@@ -195,7 +195,7 @@ impl BuiltIn {
     /// Creates `object`, which is of this kind, or writes it over `old`.
     ///
     /// # Errors
-    /// A value that the type of the kind can't hold.
+    /// A value that does not fit the type of the kind.
     pub fn write(&self, object: &Value, old: Option<&Value>) -> Result<Checked, ReadError> {
         self.write_with(object, old, CheckOptions::default())
     }
@@ -203,7 +203,7 @@ impl BuiltIn {
     /// [`BuiltIn::write`], perhaps to `/status`.
     ///
     /// # Errors
-    /// A value that the type of the kind can't hold.
+    /// A value that does not fit the type of the kind.
     pub fn write_with(&self, object: &Value, old: Option<&Value>, options: CheckOptions) -> Result<Checked, ReadError> {
         let versions = std::slice::from_ref(&self.version);
         let decode = |object: &Value| kinds::decode(self.strategy, &self.version, object.clone(), versions);
@@ -257,7 +257,7 @@ impl WriteChecker<'_> {
                     strategy.align(&mut new, Some(&old));
                 }
                 let outcome = write.update(new, &old, &mut observe);
-                // Kinds look at their metadata once more, and the server tells each error once.
+                // Kinds validate their metadata once more, but the server reports each error once.
                 Outcome { errors: outcome.errors.distinct(), ..outcome }
             }
         };

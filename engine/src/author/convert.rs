@@ -1,7 +1,7 @@
-//! What becomes of an object on its way through other versions and back.
+//! Round trips of an object through other versions and back.
 //!
-//! In: a kind, an object, and what conversions made of it; who converts, a webhook or a server, is not asked here. Out: the
-//! ways that a server would take, the object as it is read at each end, and what a round trip loses.
+//! In: a kind, an object, and what conversions made of it; whether a webhook or a server converts does not matter here.
+//! Out: the conversions that a server would make, the object as it is read at each end, and the losses of a round trip.
 
 use std::fmt;
 
@@ -33,7 +33,7 @@ pub enum VersionError {
         /// Those that there are.
         known: String,
     },
-    /// The version can't hold the object.
+    /// The version can't represent the object.
     #[error(transparent)]
     Unreadable(#[from] ReadError),
 }
@@ -56,21 +56,21 @@ pub fn read(kind: &DefinedKind, object: &mut Value) -> Result<Vec<String>, Versi
     Ok(unknown)
 }
 
-/// What the version of `object`, which was converted, has against it: a client that writes it back as it is gets these.
+/// The errors of `object`, which was converted, in its version: a client that writes it back unchanged gets these.
 pub fn errors(kind: &DefinedKind, object: &Value) -> Vec<String> {
     let checked = update(kind, object, object, CheckOptions::default());
     let ratcheted = checked.ratcheted.iter().map(ToString::to_string);
     checked.errors.iter().map(|rejected| rejected.error.to_string()).chain(ratcheted).collect()
 }
 
-/// What a round trip did to a field.
+/// The change of a field by a round trip.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
     /// `spec.ports[0].name`.
     pub path: String,
-    /// What it was; `None` if it was not there.
+    /// The value before; `None` if it was absent.
     pub before: Option<Value>,
-    /// What it is; `None` if it is gone.
+    /// The value after; `None` if it is absent.
     pub after: Option<Value>,
 }
 

@@ -15,7 +15,7 @@ pub struct Coverage {
     versions: BTreeMap<(String, String), BTreeMap<RuleAt, RuleCounts>>,
 }
 
-/// A rule, and the node of the schema that it stands at.
+/// A rule, with the schema node that it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RuleAt {
     /// `spec.ports[*]`.
@@ -55,7 +55,7 @@ impl RuleCounts {
 }
 
 impl Coverage {
-    /// All rules of a kind, none of which has been run yet.
+    /// Adds all rules of a kind, none of which has run yet.
     pub fn expect(&mut self, kind: &DefinedKind) {
         for version in &kind.versions {
             let key = (kind.definition.name().to_owned(), version.version.clone());
@@ -102,7 +102,7 @@ impl Coverage {
         }
     }
 
-    /// By the names of definitions; a rule that stands in several versions counts once.
+    /// By the names of definitions; a rule in several versions counts once.
     pub fn definitions(&self) -> BTreeMap<&str, BTreeMap<RuleAt, RuleCounts>> {
         let mut definitions: BTreeMap<&str, BTreeMap<RuleAt, RuleCounts>> = BTreeMap::new();
         for ((name, _), rules) in &self.versions {
@@ -135,7 +135,7 @@ pub fn list_rules(path: &str, schema: &Structural, tell: &mut impl FnMut(&str, &
     }
 }
 
-/// Whether a value at `path` is of the node at `pattern`, in which `[*]` stands for any item or entry.
+/// Whether the path `path` matches `pattern`, in which `[*]` stands for any item or entry.
 pub fn fits(pattern: &str, path: &str) -> bool {
     let mut rest = path;
     let mut literals = pattern.split("[*]");

@@ -82,7 +82,7 @@ pub struct Evaluated {
     pub parts: Vec<PartValue>,
 }
 
-/// What is wrong with an expression, as a server tells it.
+/// The errors of an expression, as a server tells it.
 #[derive(Debug, Error)]
 pub enum ExpressionError {
     /// It does not compile.

@@ -1,7 +1,7 @@
-//! The tools of those who write definitions, without their input and output.
+//! The tools for authors of definitions, without their input and output.
 //!
-//! In: definitions and objects. Out: what the server would say to them, and why. Nothing here reads a file or a clock: the
-//! command line does that.
+//! In: definitions and objects. Out: the server's verdict on them, and its reasons. Nothing here reads a file or a
+//! clock: the command line does that.
 //!
 //! - **A lint tells facts, not guesses.** `author::lint::decide` walks a rule with what its schema promises: bounds,
 //!   enums, what is required or has a default, and which `has()` was asked before. It knows little of functions, so

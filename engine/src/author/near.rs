@@ -1,4 +1,4 @@
-//! Which kind, or which field, may have been meant, where the one that is named is not known.
+//! Suggestions for a kind or a field that is not known.
 //!
 //! In: the kinds or words that there are, and what is named. Out: the nearest one; of a kind its name, as far as it is another.
 

@@ -18,14 +18,14 @@ pub struct ExprId(pub u32);
 pub struct Ast {
     /// The root of the tree.
     pub expr: Expr,
-    /// Where its nodes stand in the text.
+    /// The positions of its nodes in the text.
     pub source: SourceInfo,
 }
 
 /// A node of the tree.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
-    /// Its number, by which types, references and positions are kept.
+    /// Its id, by which types, references and positions are kept.
     pub id: ExprId,
     /// What it is.
     pub kind: ExprKind,
@@ -53,7 +53,7 @@ pub enum ExprKind {
 }
 
 impl Expr {
-    /// The nodes right below, in the order of the text where they come from it.
+    /// The child nodes, in the order of the text if they come from it.
     pub fn children(&self) -> Vec<&Expr> {
         match &self.kind {
             ExprKind::Constant(_) | ExprKind::Ident(_) => Vec::new(),
@@ -103,14 +103,14 @@ impl Constant {
     }
 }
 
-/// `operand.field`, or `has(operand.field)` where `test_only`.
+/// `operand.field`, or `has(operand.field)` if `test_only`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Select {
-    /// What the field is selected of.
+    /// The operand of the selection.
     pub operand: Expr,
     /// The name of the field.
     pub field: String,
-    /// Whether this asks if the field is there: `has(a.b)`.
+    /// Whether this only tests the presence of the field: `has(a.b)`.
     pub test_only: bool,
 }
 
@@ -119,25 +119,25 @@ pub struct Select {
 pub struct Call {
     /// The name of the function; operators have names of their own, see [`operators`].
     pub function: String,
-    /// What the method is called on.
+    /// The target of a method call.
     pub target: Option<Expr>,
     /// The arguments in parentheses.
     pub args: Vec<Expr>,
 }
 
-/// A list that an expression makes.
+/// A list that an expression constructs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ListExpr {
     /// The items.
     pub elements: Vec<Expr>,
-    /// Indices of the elements written `?x`, rising.
+    /// Indices of the elements written `?x`, in ascending order.
     pub optional: Vec<usize>,
 }
 
-/// An entry of a map that an expression makes.
+/// An entry of a map that an expression constructs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MapEntry {
-    /// The number of the entry.
+    /// The id of the entry.
     pub id: ExprId,
     /// The key.
     pub key: Expr,
@@ -156,16 +156,16 @@ pub struct Struct {
     pub fields: Vec<StructField>,
 }
 
-/// A field of an object that an expression makes.
+/// A field of an object that an expression constructs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StructField {
-    /// The number of the field.
+    /// The id of the field.
     pub id: ExprId,
     /// The name of the field.
     pub name: String,
     /// The value.
     pub value: Expr,
-    /// Whether it is left out where the value is `optional.none()`: `?field: value`.
+    /// Whether it is omitted if the value is `optional.none()`: `?field: value`.
     pub optional: bool,
 }
 
@@ -176,21 +176,21 @@ pub struct StructField {
 /// key, and `iter_var2` the element or value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comprehension {
-    /// The list or map that is gone over.
+    /// The list or map that is iterated over.
     pub iter_range: Expr,
-    /// The variable of the item, or of the key.
+    /// The variable for the item, or for the key.
     pub iter_var: String,
-    /// The variable of the value, in macros with two.
+    /// The variable for the value, in macros with two variables.
     pub iter_var2: Option<String>,
     /// The variable that the steps add to.
     pub accu_var: String,
-    /// What it is at first.
+    /// The initial value of the accumulator.
     pub accu_init: Expr,
-    /// The steps end when this is false.
+    /// The iteration ends when this is false.
     pub loop_condition: Expr,
-    /// What it is after a step.
+    /// The value of the accumulator after a step.
     pub loop_step: Expr,
-    /// What the whole is at the end.
+    /// The value of the whole comprehension.
     pub result: Expr,
 }
 
@@ -236,9 +236,9 @@ pub mod operators {
     pub const OPTIONAL_SELECT: &str = "_?._";
     /// `a in b`
     pub const IN: &str = "@in";
-    /// What ends `all` and `exists` early.
+    /// Lets `all` and `exists` end early.
     pub const NOT_STRICTLY_FALSE: &str = "@not_strictly_false";
-    /// A map with an entry more, or with those of another map.
+    /// A map with one more entry, or with the entries of another map.
     pub const MAP_INSERT: &str = "cel.@mapInsert";
 }
 
@@ -254,21 +254,21 @@ pub struct Range {
     pub end: u32,
 }
 
-/// Where nodes stand in the text.
+/// The positions of nodes in the text.
 #[derive(Clone, Debug, Default)]
 pub struct SourceInfo {
     /// The text, as code points.
     pub text: Vec<char>,
     /// Ranges by id.
     ranges: Vec<Option<Range>>,
-    /// The calls that macros replaced, by the id of what replaced them; kept only on demand, for printing.
+    /// The calls that macros replaced, by the id of the expansion; kept only on demand, for printing.
     pub macro_calls: HashMap<ExprId, Expr>,
 }
 
-/// A place in the text: lines from 1, columns from 0 in code points.
+/// A position in the text: lines from 1, columns from 0 in code points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Location {
-    /// -1 where the place is not known.
+    /// -1 if the position is unknown.
     pub line: i32,
     /// Counted from 0.
     pub column: i32,
@@ -285,12 +285,12 @@ impl SourceInfo {
         SourceInfo { text: text.chars().collect(), ..SourceInfo::default() }
     }
 
-    /// Where a node stands; `None` for those that macros made.
+    /// The position of a node; `None` for nodes that macros created.
     pub fn range(&self, id: ExprId) -> Option<Range> {
         self.ranges.get(id.0 as usize).copied().flatten()
     }
 
-    /// Enters where a node stands.
+    /// Sets the position of a node.
     pub fn set_range(&mut self, id: ExprId, range: Range) {
         let at = id.0 as usize;
         if self.ranges.len() <= at {
@@ -299,14 +299,14 @@ impl SourceInfo {
         self.ranges[at] = Some(range);
     }
 
-    /// Forgets where a node stands.
+    /// Removes the position of a node.
     pub fn clear_range(&mut self, id: ExprId) {
         if let Some(range) = self.ranges.get_mut(id.0 as usize) {
             *range = None;
         }
     }
 
-    /// Where `id` starts; [`Location::NONE`] if that is not known.
+    /// The start of `id`; [`Location::NONE`] if that is unknown.
     pub fn location(&self, id: ExprId) -> Location {
         self.range(id).map_or(Location::NONE, |range| self.location_of(range.start))
     }

@@ -1,4 +1,4 @@
-//! What makes the nodes of a syntax tree, for the parser and for macros.
+//! Creates the nodes of a syntax tree, for the parser and for macros.
 
 use super::ast::{ExprId, Range, SourceInfo};
 use super::error::Issue;
@@ -10,7 +10,7 @@ use crate::work;
 // DIFFERS: cel-go has no such limit; chains of `optMap` double the tree at each step there.
 pub(super) const NODES_MAX: u32 = 200_000;
 
-/// Makes nodes with ids and places.
+/// Creates nodes with ids and positions.
 #[derive(Debug)]
 pub(super) struct Builder<'a> {
     pub(super) source: SourceInfo,
@@ -22,7 +22,7 @@ pub(super) struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// A new id for what stands at `range`.
+    /// A new id for a node at `range`.
     pub(super) fn id(&mut self, range: Range) -> ExprId {
         work::steps(2);
         let id = ExprId(self.next);
@@ -31,18 +31,18 @@ impl Builder<'_> {
         id
     }
 
-    /// A new id for what a macro puts where `id` stands.
+    /// A new id for a node that a macro puts in the place of `id`.
     pub(super) fn id_at(&mut self, id: ExprId) -> ExprId {
         let start = self.source.range(id).unwrap_or_default().start;
         self.id(Range { start, end: start })
     }
 
-    /// The version of Kubernetes that the text is read for.
+    /// The version of Kubernetes that the text is parsed for.
     pub(super) fn minor(&self) -> Minor {
         self.library.minor
     }
 
-    /// Whether the tree has as many nodes as it may have.
+    /// Whether the tree has reached the limit of nodes.
     pub(super) fn is_full(&self) -> bool {
         self.next > NODES_MAX
     }

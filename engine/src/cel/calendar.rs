@@ -13,7 +13,7 @@ pub fn duration_text(length: Duration) -> String {
     format!("{}s", number::format_float_f(seconds))
 }
 
-/// RFC 3339 in the timestamp's own zone, with as many digits of the second as it takes.
+/// RFC 3339 in the timestamp's own zone, with as many fractional digits as necessary.
 pub fn timestamp_text(timestamp: Timestamp) -> String {
     let clock = CalendarTime::of(timestamp, i64::from(timestamp.offset_seconds));
     let (hour, minute, second) = (clock.second_of_day / 3600, clock.second_of_day / 60 % 60, clock.second_of_day % 60);
@@ -58,7 +58,7 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// What a calendar and a clock show.
+/// The parts of a time on a calendar and a clock.
 pub(in crate::cel) struct CalendarTime {
     pub year: i64,
     /// From 1.
@@ -99,7 +99,7 @@ impl CalendarTime {
 
 /// Days from the start of 1970 until a day of the Gregorian calendar.
 fn days_until(year: i64, month: i64, day: i64) -> i64 {
-    // Years that begin in March have their leap day last.
+    // In years that begin in March, the leap day comes last.
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
     let year_of_era = year.rem_euclid(400);

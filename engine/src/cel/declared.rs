@@ -1,4 +1,4 @@
-//! Declared types: how they are made of others, and what stands in them.
+//! Declared types: their construction, and access to their parts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ impl ObjectType {
         ObjectType { name: name.to_owned(), fields: BTreeMap::new() }
     }
 
-    /// The field that an expression calls `name`. A reserved word may stand for its escaped form.
+    /// The field that an expression refers to as `name`. A reserved word may be used in place of its escaped form.
     pub fn field(&self, name: &str) -> Option<&DeclField> {
         self.fields.get(name).or_else(|| {
             let escaped = escape::is_reserved(name).then(|| escape::escape(name))??;
@@ -26,32 +26,32 @@ impl ObjectType {
         })
     }
 
-    /// Whether this is a type of a library, of which nobody declares fields.
+    /// Whether this is a library type, whose fields are not declared.
     pub fn is_of_library(&self) -> bool {
         self.fields.is_empty() && self.name.starts_with("kubernetes.") && self.name != ObjectType::VARIABLES
     }
 }
 
 impl DeclType {
-    /// A scalar of at most so many elements (characters, bytes), which takes at least so many bytes in JSON.
+    /// A scalar of at most `max_elements` characters or bytes, whose JSON has at least `min_serialized_size` bytes.
     pub fn scalar(ty: Type, max_elements: u64, min_serialized_size: u64) -> Self {
         DeclType { ty, shape: DeclShape::Scalar, max_elements, min_serialized_size }
     }
 
-    /// A list of at most so many items.
+    /// A list of at most `max_items` items.
     pub fn list(element: DeclType, max_items: u64) -> Self {
         let ty = Type::list(element.ty.clone());
         DeclType { ty, shape: DeclShape::List(Arc::new(element)), max_elements: max_items, min_serialized_size: 2 }
     }
 
-    /// A map of at most so many entries.
+    /// A map of at most `max_properties` entries.
     pub fn map(key: DeclType, value: DeclType, max_properties: u64) -> Self {
         let ty = Type::map(key.ty.clone(), value.ty.clone());
         let shape = DeclShape::Map { key: Arc::new(key), value: Arc::new(value) };
         DeclType { ty, shape, max_elements: max_properties, min_serialized_size: 2 }
     }
 
-    /// An object that takes at least so many bytes in JSON.
+    /// An object whose JSON has at least `min_serialized_size` bytes.
     pub fn object(object: ObjectType, min_serialized_size: u64) -> Self {
         let object = Arc::new(object);
         DeclType {
@@ -62,8 +62,9 @@ impl DeclType {
         }
     }
 
-    /// The same with names for the object types that have none yet (that are called `object`): `name` for the type
-    /// itself, and for those within by where they are, `name.field`, `name.@idx` for items, `name.@elem` for values.
+    /// The same with names for the object types that don't have any yet (that are called `object`): `name` for the type
+    /// itself, and for the types within it by their position, `name.field`, `name.@idx` for items, `name.@elem` for
+    /// values.
     #[must_use]
     pub fn named(&self, name: &str) -> DeclType {
         work::bytes(name.len());

@@ -1,4 +1,4 @@
-//! What an expression may name: variables, functions, macros.
+//! The environment of an expression: variables, functions, macros.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -16,14 +16,14 @@ use crate::work;
 /// Which functions an expression may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expressions {
-    /// Those that a server one minor version older would accept: in 1.37, what 1.36 understands.
+    /// Those that a server one minor version older would accept: in 1.37, those of 1.36.
     New,
     /// Those of any version: expressions that are stored already.
     Stored,
 }
 
 impl Expressions {
-    /// The version of Kubernetes whose functions these are to a server of `minor`.
+    /// The version of Kubernetes whose functions these are on a server of `minor`.
     pub fn version(self, minor: Minor) -> Minor {
         match self {
             Expressions::New => minor.previous(),
@@ -32,18 +32,18 @@ impl Expressions {
     }
 }
 
-/// The libraries of each minor for new and for stored expressions, made when they are first asked for.
+/// The libraries of each minor for new and for stored expressions, created on first use.
 static KUBERNETES: [[OnceLock<Arc<Library>>; 2]; Minor::COUNT] =
     [const { [const { OnceLock::new() }; 2] }; Minor::COUNT];
 
-/// The version of Kubernetes from which on names in backquotes are allowed; those before read them as tokens and refuse them.
+/// The version of Kubernetes since which names in backquotes are allowed; the versions before tokenize and refuse them.
 const QUOTED_NAMES_ALLOWED_SINCE: Minor = Minor::of(37);
-/// The one that brought checks of literals.
+/// The version that added checks of literals.
 const LITERAL_VALIDATORS_SINCE: Minor = Minor::of(29);
 
 static STANDARD: LazyLock<Arc<Library>> = LazyLock::new(|| library(Library::standard));
 
-/// A library that others wait for while it is made.
+/// Creates a library, while others may be waiting for it.
 fn library(make: impl FnOnce() -> Library) -> Arc<Library> {
     Arc::new(work::essential(make))
 }
@@ -87,7 +87,7 @@ fn by_name(declarations: Vec<Function>) -> HashMap<&'static str, Arc<Function>> 
     functions
 }
 
-/// Adds a declaration. Where there is one of the name, its overloads come after those.
+/// Adds a declaration. If the name exists, its overloads are appended.
 fn declare(functions: &mut HashMap<&'static str, Arc<Function>>, declaration: Function) {
     match functions.get_mut(declaration.name) {
         Some(function) => Arc::make_mut(function).overloads.extend(declaration.overloads),
@@ -128,7 +128,7 @@ impl Env {
         self
     }
 
-    /// The same with one more function, or with more overloads of one. Each says what a call costs and does.
+    /// The same with one more function, or with more overloads of one. Each defines the cost and the effect of a call.
     ///
     /// ```
     /// use kubeskiff_engine::cel::cost::Cost;
@@ -155,7 +155,7 @@ impl Env {
         self
     }
 
-    /// The same with the types of mutations, and what goes with them.
+    /// The same with the types of mutations and their functions.
     ///
     /// ```
     /// use kubeskiff_engine::cel::env::{Env, Expressions};
@@ -173,12 +173,12 @@ impl Env {
         self
     }
 
-    /// The version of Kubernetes whose server this is.
+    /// The version of Kubernetes of the server.
     pub fn minor(&self) -> Minor {
         self.library.minor
     }
 
-    /// The type of a variable, of a constant, or of what names a type.
+    /// The type of a variable, of a constant, or of the name of a type.
     pub fn global(&self, name: &str) -> Option<Type> {
         if let Some(variable) = self.variables.iter().find(|variable| variable.name == name) {
             return Some(variable.ty.clone());
@@ -189,8 +189,8 @@ impl Env {
         }
     }
 
-    /// The type that the checker knows by `name`. Kubernetes declares `duration` and `timestamp` there, which are undefined
-    /// all the same once the expression is to run.
+    /// The type with this `name` for the checker. Kubernetes declares `duration` and `timestamp` there, which are still
+    /// undefined when the expression runs.
     pub fn declared_type(&self, name: &str) -> Option<Type> {
         if let Some(ty) = self.mutation(name) {
             return Some(ty);
@@ -201,12 +201,12 @@ impl Env {
         }
     }
 
-    /// The type called `name` of which mutations are made.
+    /// The type `name` that mutations are made of.
     pub fn mutation(&self, name: &str) -> Option<Type> {
         mutation::named(name).filter(|_| self.library.mutations)
     }
 
-    /// The type of a field of messages of the type `message`, which is called `name`.
+    /// The type of a field of messages of the type `message`, whose name is `name`.
     pub fn message_field(&self, message: &Type, name: &str, field: &str) -> Option<Type> {
         match self.mutation(name) {
             Some(_) => Some(mutation::field(name, field)),
@@ -214,7 +214,7 @@ impl Env {
         }
     }
 
-    /// The type that is called `name`.
+    /// The type with this name.
     pub fn type_named(&self, name: &str) -> Option<Type> {
         match name {
             Type::OPTIONAL if self.library.optionals && self.minor() >= Type::OPTIONAL_SINCE => {
@@ -226,7 +226,7 @@ impl Env {
         }
     }
 
-    /// Parses `text`; the errors are those of the syntax.
+    /// Parses `text`; returns its syntax errors.
     ///
     /// # Errors
     ///
@@ -243,9 +243,9 @@ impl Env {
         checker::check(self.parse(text)?, self)
     }
 
-    /// Parses `text` and resolves its names, but leaves all types to the evaluation, where values decide which overloads
-    /// are called. Values and errors are cel-go's of such an expression; its costs are, but for some functions of the
-    /// libraries, which it prices by overloads here.
+    /// Parses `text` and resolves its names, but leaves all types to the evaluation, where values decide which
+    /// overloads are called. Values and errors are cel-go's for such an expression; so are the costs, except for some
+    /// functions of the libraries, which cel-go prices by overload.
     ///
     /// ```
     /// use kubeskiff_engine::cel::env::Env;
@@ -260,7 +260,7 @@ impl Env {
     /// ```
     ///
     /// # Errors
-    /// All faults of the syntax; nothing else is one before it is evaluated.
+    /// All syntax errors; there are no other errors before the evaluation.
     pub fn resolve(&self, text: &str) -> Result<CheckedExpr, Issues> {
         Ok(checker::resolve(self.parse(text)?, self))
     }

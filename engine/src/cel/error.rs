@@ -1,23 +1,23 @@
-//! What is wrong with an expression, and where.
+//! The errors of an expression, with their positions.
 
 use std::fmt;
 
 use super::ast::{Location, SourceInfo};
 use crate::meta::field::{ExpressionFault, Undeclared};
 
-/// One fault, without its place in the source text shown.
+/// One fault, without the display of its position in the source text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issue {
     /// Where it is.
     pub location: Location,
     /// What is wrong.
     pub message: String,
-    /// What the environment does not declare, if that is what is wrong.
+    /// The undeclared reference, if that is the fault.
     pub undeclared: Option<Undeclared>,
 }
 
 impl Issue {
-    /// What is wrong at `location`.
+    /// A fault at `location`.
     pub fn new(location: Location, message: impl Into<String>) -> Self {
         Issue { location, message: message.into(), undeclared: None }
     }
@@ -26,18 +26,18 @@ impl Issue {
 /// All faults of an expression, as cel-go prints them: each with its line of the source and a caret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issues {
-    /// The faults in the order of their places, up to a bound.
+    /// The faults in the order of their positions, up to a limit.
     pub issues: Vec<Issue>,
     text: String,
 }
 
 /// How many faults are shown.
 const ISSUES_MAX: usize = 100;
-/// How long a line may be, in bytes, to be shown below a fault.
+/// The maximum length, in bytes, of a line that is shown below a fault.
 const SNIPPET_BYTES_MAX: usize = 16384;
 
 impl Issues {
-    /// Puts the faults in the order of their places; those of one place keep their order.
+    /// Sorts the faults by position; faults at the same position keep their order.
     pub fn new(mut issues: Vec<Issue>, source: &SourceInfo) -> Self {
         let truncated = issues.len().saturating_sub(ISSUES_MAX);
         issues.truncate(ISSUES_MAX);
@@ -49,7 +49,7 @@ impl Issues {
         Issues { text: shown.join("\n"), issues }
     }
 
-    /// The faults as a field error tells them.
+    /// The faults as a field error reports them.
     pub fn faults(&self) -> Vec<ExpressionFault> {
         let place = |count: i32| usize::try_from(count).unwrap_or(0);
         let fault = |issue: &Issue| ExpressionFault {
@@ -67,7 +67,8 @@ fn show(issue: &Issue, source: &SourceInfo) -> String {
     format!("ERROR: <input>:{}:{}: {message}{}", location.line, location.column + 1, snippet(*location, source))
 }
 
-/// The line of the source and a caret below the place; characters of several bytes have dots and carets of full width.
+/// The line of the source and a caret below the position; characters of several bytes are replaced by dots and
+/// full-width carets.
 fn snippet(location: Location, source: &SourceInfo) -> String {
     let Some(line) = source.line(location.line).filter(|_| !source.text.is_empty()) else { return String::new() };
     if line.len() > SNIPPET_BYTES_MAX {

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-/// Words that no identifier may be.
+/// Words that can't be identifiers.
 const RESERVED: [&str; 21] = [
     "true",
     "false",
@@ -30,15 +30,15 @@ const RESERVED: [&str; 21] = [
     "while",
 ];
 
-/// What stands for a sequence of characters that identifiers may not have.
+/// The escapes for sequences that are not allowed in identifiers.
 const SEQUENCES: [(&str, &str); 4] = [("underscores", "__"), ("dot", "."), ("dash", "-"), ("slash", "/")];
 
-/// Whether no variable or function may have this name.
+/// Whether the name is reserved, so that no variable or function may have it.
 pub fn is_reserved(name: &str) -> bool {
     RESERVED.contains(&name)
 }
 
-/// The identifier for the property `name`; `None` where it has none.
+/// The identifier for the property `name`; `None` if it has none.
 pub fn escape(name: &str) -> Option<Cow<'_, str>> {
     if name.is_empty() || name.starts_with(|first: char| first.is_ascii_digit()) {
         return None;
@@ -70,7 +70,7 @@ pub fn escape(name: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(escaped))
 }
 
-/// The property that the identifier `escaped` stands for; `None` where it holds an unknown escape.
+/// The property of the identifier `escaped`; `None` if it contains an unknown escape.
 pub fn unescape(escaped: &str) -> Option<Cow<'_, str>> {
     if !escaped.contains("__") {
         return Some(Cow::Borrowed(escaped));
@@ -91,7 +91,7 @@ pub fn unescape(escaped: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(name))
 }
 
-/// Where the first `__word__` starts, and its word, which holds no underscore.
+/// The start of the first `__word__`, and its word, which contains no underscore.
 fn next_escape(text: &str) -> Option<(usize, &str)> {
     let mut from = 0;
     while let Some(found) = text[from..].find("__") {

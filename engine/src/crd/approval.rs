@@ -1,4 +1,4 @@
-//! Groups of the Kubernetes community: a definition needs their approval, or a word that it goes without.
+//! Groups of the Kubernetes community: a definition needs their approval, or must state that it is unapproved.
 //!
 //! Source: Kubernetes documentation, "api-approved.kubernetes.io"; apiextensions-apiserver 1.37.
 
@@ -7,7 +7,7 @@ use super::names::condition;
 use crate::meta::url;
 use crate::value::go_quote;
 
-/// The annotation that tells of the approval.
+/// The annotation that states the approval.
 pub const ANNOTATION: &str = "api-approved.kubernetes.io";
 const REFERENCE: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
 const CONDITION: &str = "KubernetesAPIApprovalPolicyConformant";
@@ -17,7 +17,7 @@ const CONDITION: &str = "KubernetesAPIApprovalPolicyConformant";
 pub enum Approval {
     /// The annotation is not there.
     Missing,
-    /// The annotation is neither a URL nor says that there is no approval.
+    /// The annotation is neither a URL nor states that the definition is unapproved.
     Invalid,
     /// By a URL.
     Approved,
@@ -26,7 +26,7 @@ pub enum Approval {
 }
 
 impl Approval {
-    /// What the annotation of a definition says.
+    /// The approval that the annotation of a definition states.
     pub fn of(definition: &Definition) -> Self {
         let annotation = annotation(definition);
         let is_url = || url::parse_request(annotation).is_ok_and(|url| !url.host.is_empty() && !url.scheme.is_empty());
@@ -53,19 +53,19 @@ impl Approval {
     }
 }
 
-/// Whether a group is one of the community's: `k8s.io`, `kubernetes.io` and what ends in these.
+/// Whether a group belongs to the community: `k8s.io`, `kubernetes.io` and their subdomains.
 pub fn is_protected(group: &str) -> bool {
     ["k8s.io", "kubernetes.io"]
         .iter()
         .any(|community| group.strip_suffix(community).is_some_and(|prefix| prefix.is_empty() || prefix.ends_with('.')))
 }
 
-/// The value of the annotation; empty without one.
+/// The value of the annotation; empty if there is none.
 pub fn annotation(definition: &Definition) -> &str {
     definition.metadata.str_at(&["annotations", ANNOTATION])
 }
 
-/// The definition with the condition of its approval; `None` where nothing changes, or no approval is needed.
+/// The definition with its approval condition; `None` if nothing changes, or no approval is needed.
 ///
 /// `now` is RFC 3339.
 pub fn record(definition: &Definition, now: &str) -> Option<Definition> {

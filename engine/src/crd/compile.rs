@@ -10,7 +10,7 @@ use crate::schema::json_schema::JsonSchema;
 use crate::schema::structural::Structural;
 use crate::work;
 
-/// Bytes of the short names and categories of all versions of a definition. Kubernetes has no such limit.
+/// The most bytes of short names and categories over all versions of a definition. Kubernetes has no such limit.
 pub const REPEATED_NAMES_BYTES_MAX: usize = 1 << 20;
 
 /// Whether a definition is served: its names are accepted, or were when it was established.
@@ -23,13 +23,13 @@ pub fn is_terminating(definition: &Definition) -> bool {
     definition.is_being_deleted() || definition.is_true("Terminating")
 }
 
-/// Every declared version, under the accepted names. A schema that can't be made structural specifies nothing; validation
-/// lets none be stored.
+/// Every declared version, under the accepted names. A schema that can't be made structural specifies nothing;
+/// validation refuses such a definition.
 pub fn compile(definition: &Definition) -> Vec<ServedVersion> {
     compile_with(definition, |_| None)
 }
 
-/// The same with structural schemas that were made already, as far as `made` has them.
+/// The same with the structural schemas in `made`, so that those are not made again.
 pub fn compile_with(
     definition: &Definition,
     made: impl Fn(&Arc<JsonSchema>) -> Option<Arc<Structural>>,
@@ -72,8 +72,8 @@ fn structural(schema: &JsonSchema) -> Structural {
     structural
 }
 
-/// The names of a definition. Where all versions together repeat too many, which was allowed once, only those that requests
-/// need are left.
+/// The names of a definition. If all versions together repeat too many, which was once allowed, only those that
+/// requests need remain.
 fn served_names(definition: &Definition) -> Names {
     let names = definition.status.accepted_names.clone();
     if repeated_names_bytes(&names, &definition.spec.versions) > REPEATED_NAMES_BYTES_MAX {
@@ -83,13 +83,13 @@ fn served_names(definition: &Definition) -> Names {
     }
 }
 
-/// What short names and categories come to in discovery, which repeats them for each version.
+/// The size of the short names and categories in discovery, which repeats them for each version.
 pub fn repeated_names_bytes(names: &Names, versions: &[Version]) -> usize {
     let bytes: usize = names.short_names.iter().chain(&names.categories).map(|name| name.len() + 3).sum();
     bytes.saturating_mul(versions.len())
 }
 
-/// The version that takes the place of deprecated ones.
+/// The version that replaces deprecated ones.
 fn newest(spec: &Spec) -> Option<&Version> {
     let current = spec.versions.iter().filter(|version| version.served && !version.deprecated);
     current.inspect(|_| work::step()).max_by_key(|version| priority(&version.name))
@@ -108,8 +108,8 @@ fn deprecation_warning(spec: &Spec, deprecated: &Version, newest: Option<&Versio
     }
 }
 
-/// Orders versions as Kubernetes does: stable over beta over alpha, then by number; any other name below, by its bytes
-/// in reverse.
+/// Orders versions as Kubernetes does: stable over beta over alpha, then by number; all other names last, in reverse
+/// order of their bytes.
 pub fn priority(version: &str) -> (u8, u64, u64, std::cmp::Reverse<String>) {
     let other = (0, 0, 0, std::cmp::Reverse(version.to_owned()));
     let Some(rest) = version.strip_prefix('v') else { return other };

@@ -1,7 +1,7 @@
-//! What is said to a conversion webhook, and what its answer is worth.
+//! The request to a conversion webhook, and the check of its answer.
 //!
-//! In: an object and the version it is wanted in; the webhook's answer. Out: the bytes of a `ConversionReview`; the converted
-//! object, or Kubernetes' words for what is wrong with the answer. One object goes in one review.
+//! In: an object and the version to convert it to; the webhook's answer. Out: the bytes of a `ConversionReview`; the
+//! converted object, or Kubernetes' error about the answer. Each review has one object.
 //!
 //! Source: Kubernetes documentation, "Webhook conversion"; answers recorded from apiextensions-apiserver 1.37.
 
@@ -22,10 +22,10 @@ use crate::meta::api_version::split_api_version;
 const GROUP: &str = "apiextensions.k8s.io";
 const KIND: &str = "ConversionReview";
 const SUCCESS: &str = "Success";
-/// What Go says of nothing.
+/// Go's error for an empty text.
 const NOTHING: &str = "unexpected end of JSON input";
 
-/// How a review is written.
+/// The version of a review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConversionReviewVersion {
     /// `apiextensions.k8s.io/v1`
@@ -34,13 +34,13 @@ pub enum ConversionReviewVersion {
     V1Beta1,
 }
 
-/// Why an object is not converted, in Kubernetes' words, as they stand after `object not decodable revision=7: `.
+/// Why an object is not converted, in Kubernetes' words; they follow `object not decodable revision=7: `.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ConversionError {
-    /// The definition names no version of reviews that this server speaks.
+    /// The definition names no review version that this server supports.
     #[error("no supported conversion review versions")]
     NoReviewVersion,
-    /// The call got no answer, or none that says that it succeeded.
+    /// The call failed, or its answer does not report success.
     #[error("{webhook} failed: {why}")]
     Failed {
         /// `conversion webhook for g/v1, Kind=Foo`
@@ -48,28 +48,28 @@ pub enum ConversionError {
         /// What is wrong.
         why: String,
     },
-    /// The answer is worth nothing.
+    /// The answer is not usable.
     #[error("{webhook} returned {what}")]
     Answer {
         /// `conversion webhook for g/v1, Kind=Foo`
         webhook: String,
-        /// What the answer holds instead.
+        /// What the answer contains instead.
         what: String,
     },
-    /// What the answer holds is not an object, in the words of Go's decoder.
+    /// The answer contains something that is not an object; the text is that of Go's decoder.
     #[error("{0}")]
     NotAnObject(String),
-    /// So many conversions wait that no more are begun.
+    /// Too many conversions are waiting already.
     #[error("{0}")]
     Crowded(&'static str),
 }
 
 impl ConversionReviewVersion {
-    /// The first of a definition's `conversionReviewVersions` that this server speaks.
+    /// The first of a definition's `conversionReviewVersions` that this server supports.
     ///
     /// # Errors
     ///
-    /// There is none.
+    /// None of them is supported.
     pub fn choose(versions: &[String]) -> Result<Self, ConversionError> {
         let known = versions.iter().find_map(|version| match version.as_str() {
             "v1" => Some(ConversionReviewVersion::V1),
@@ -87,14 +87,14 @@ impl ConversionReviewVersion {
     }
 }
 
-/// One call of a webhook: `object` is wanted in `desired` (`group/version`).
+/// One call of a webhook: `object` is to be converted to `desired` (`group/version`).
 #[derive(Clone, Copy, Debug)]
 pub struct Review<'a> {
     /// The version of the review.
     pub version: ConversionReviewVersion,
     /// Chosen by the caller; the answer repeats it.
     pub uid: &'a str,
-    /// The `apiVersion` that objects are wanted in.
+    /// The `apiVersion` that objects are to be converted to.
     pub desired: &'a str,
     /// The object to convert.
     pub object: &'a Value,
@@ -118,7 +118,7 @@ impl Review<'_> {
         })
     }
 
-    /// What a call that got no answer comes to.
+    /// The error for a call without an answer.
     pub fn failed(&self, why: impl fmt::Display) -> ConversionError {
         ConversionError::Failed { webhook: self.webhook(), why: why.to_string() }
     }
@@ -127,11 +127,11 @@ impl Review<'_> {
         ConversionError::Answer { webhook: self.webhook(), what }
     }
 
-    /// The converted object in the body of an answer: its metadata is the original's but for labels and annotations.
+    /// The converted object in the body of an answer: its metadata is the original's except for labels and annotations.
     ///
     /// # Errors
     ///
-    /// The answer does not hold the object in the version that is wanted.
+    /// The answer does not contain the object in the desired version.
     pub fn response(&self, body: &[u8]) -> Result<Value, ConversionError> {
         let answered = decode(body, self.version).map_err(|why| self.failed(why))?;
         let objects = self.objects(answered).map_err(|why| self.failed(why))?;
@@ -225,7 +225,7 @@ impl Review<'_> {
     }
 }
 
-/// Why a review holds no objects.
+/// Why a review contains no objects.
 #[derive(Debug, Error)]
 enum ReviewError {
     #[error("expected webhook response of {GROUP}/v1, Kind={KIND}, got {found}")]
@@ -236,12 +236,12 @@ enum ReviewError {
     OtherUid { expected: String, found: String },
     #[error("response.result.status was '{0}', not '{SUCCESS}'")]
     Status(String),
-    /// What the webhook says itself.
+    /// The webhook's own message.
     #[error("{0}")]
     Refused(String),
 }
 
-/// What is wrong with the metadata of a converted object.
+/// The errors in the metadata of a converted object.
 #[derive(Debug, Error)]
 enum MetadataError {
     #[error("missing metadata in converted object")]

@@ -1,4 +1,4 @@
-//! What a definition says where its author said nothing.
+//! The defaults of a definition.
 //!
 //! Source: `apiextensions/v1/defaults.go`, release 1.37.
 

@@ -1,4 +1,4 @@
-//! Which of the names that a definition asks for it gets.
+//! Which of its requested names a definition gets.
 //!
 //! Source: the naming and establishing controllers of apiextensions-apiserver 1.37.
 
@@ -9,8 +9,8 @@ use super::definition::{Condition, Definition};
 use super::validate::ca_bundle;
 use crate::value::{base64, go_quote};
 
-/// The definition with its names decided, given all definitions of its group (itself may be among them); `None` where
-/// nothing changes.
+/// The definition with its names decided, given all definitions of its group (which may include it); `None` if nothing
+/// changes.
 ///
 /// `now` is RFC 3339.
 pub fn accept<'d>(
@@ -83,7 +83,8 @@ fn decided(definition: &Definition, names: Names, accepted: Condition, now: &str
     Some(decided)
 }
 
-/// The definition as established, or told why it can't be; `None` where nothing changes, or its names are not accepted.
+/// The definition as established, or with a condition why it can't be; `None` if nothing changes, or its names are not
+/// accepted.
 pub fn establish(definition: &Definition, now: &str) -> Option<Definition> {
     if !definition.is_true("NamesAccepted") || definition.is_true("Established") {
         return None;
@@ -97,14 +98,14 @@ pub fn establish(definition: &Definition, now: &str) -> Option<Definition> {
     definition.with_condition(established, now)
 }
 
-/// Whether the conversion webhook comes with certificates that can't be used.
+/// Whether the conversion webhook has a bundle of certificates that can't be used.
 fn has_bad_bundle(definition: &Definition) -> bool {
     let webhook = definition.spec.conversion.as_ref().and_then(|conversion| conversion.webhook.as_ref());
     let bundle = webhook.and_then(|webhook| webhook.client_config.as_ref()?.ca_bundle.as_deref());
     bundle.is_some_and(|bundle| base64::decode(bundle).map_or(true, |bytes| ca_bundle::fault(&bytes).is_some()))
 }
 
-/// A condition that has no time yet.
+/// A condition without a time yet.
 pub fn condition(type_: &str, status: &str, reason: &str, message: &str) -> Condition {
     Condition {
         type_: type_.to_owned(),
@@ -155,7 +156,7 @@ mod tests {
         definition
     }
 
-    /// What `second` is told after `first` has its names.
+    /// Decides the names of `second` after `first` has its names, and checks its conditions.
     fn check(first: &Definition, second: &Definition, expected: [&str; 3]) -> Definition {
         let first = accept(first, [first], "1").expect("the first of a group gets its names");
         assert!(first.is_true("NamesAccepted"));

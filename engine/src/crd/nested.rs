@@ -6,10 +6,10 @@ use thiserror::Error;
 
 use crate::value::{Map, Value, go_print, go_type};
 
-/// A field that is not where it is looked for.
+/// A field that can't be read or set at its path.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NestedError {
-    /// A value of another type.
+    /// A value of the wrong type.
     #[error("{path} accessor error: {value} is of the type {found}, expected {expected}")]
     WrongType {
         /// `.spec.replicas`.
@@ -18,10 +18,10 @@ pub enum NestedError {
         value: String,
         /// Its type in Go.
         found: &'static str,
-        /// The type that is looked for.
+        /// The expected type.
         expected: &'static str,
     },
-    /// What the field would stand in is not an object.
+    /// The value to set the field in is not an object.
     #[error("value cannot be set because {path} is not a map[string]interface{{}}")]
     NotAMap {
         /// `.spec`.
@@ -29,11 +29,11 @@ pub enum NestedError {
     },
 }
 
-/// The integer behind `fields`; `None` where a field on the way is absent.
+/// The integer at the path `fields`; `None` if a field on the path is absent.
 ///
 /// # Errors
 ///
-/// A field on the way is not an object, or the last one not an integer.
+/// A field on the path is not an object, or the last one not an integer.
 pub fn nested_int(object: &Value, fields: &[&str]) -> Result<Option<i64>, NestedError> {
     match nested(object, fields)? {
         None => Ok(None),
@@ -42,11 +42,11 @@ pub fn nested_int(object: &Value, fields: &[&str]) -> Result<Option<i64>, Nested
     }
 }
 
-/// The text behind `fields`; `None` where a field on the way is absent.
+/// The text at the path `fields`; `None` if a field on the path is absent.
 ///
 /// # Errors
 ///
-/// A field on the way is not an object, or the last one not a text.
+/// A field on the path is not an object, or the last one not a text.
 pub fn nested_str<'v>(object: &'v Value, fields: &[&str]) -> Result<Option<&'v str>, NestedError> {
     match nested(object, fields)? {
         None => Ok(None),
@@ -55,11 +55,11 @@ pub fn nested_str<'v>(object: &'v Value, fields: &[&str]) -> Result<Option<&'v s
     }
 }
 
-/// Sets the field behind `fields`, making the objects on the way.
+/// Sets the field at the path `fields`, and adds the objects on the path.
 ///
 /// # Errors
 ///
-/// A field on the way is not an object.
+/// A field on the path is not an object.
 pub fn set_nested(object: &mut Value, fields: &[&str], value: Value) -> Result<(), NestedError> {
     let Some((last, way)) = fields.split_last() else { return Ok(()) };
     let mut at = object;

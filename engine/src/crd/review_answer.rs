@@ -1,7 +1,7 @@
-//! What a webhook answered to a review, as far as its type goes.
+//! A webhook's answer to a review: decoding it and checking its type.
 //!
-//! In: the bytes of an answer, and which review it should be. Out: the decoded review, whose fields nobody has looked at
-//! yet, or the text that the reference's codec has for it. Conversion and admission read their answers alike.
+//! In: the bytes of an answer, and the review it should be. Out: the decoded review, whose fields are not checked yet,
+//! or the error text of the reference's codec. Conversion and admission read their answers alike.
 //!
 //! Source: `runtime/serializer` of apimachinery 0.37.
 
@@ -15,10 +15,10 @@ use crate::value::{Map, Value, json, json_type, yaml};
 
 use crate::meta::api_version::{ApiVersionError, split_api_version};
 
-/// The scheme that answers are read with.
+/// The name of the scheme that decodes answers, as errors show it.
 const SCHEME: &str = "pkg/runtime/scheme.go:111";
 
-/// The review that was asked for.
+/// The review that was sent.
 pub struct SentReview<'w> {
     /// The API group of the review.
     pub group: &'w str,
@@ -26,7 +26,7 @@ pub struct SentReview<'w> {
     pub version: &'w str,
     /// The kind of the review.
     pub kind: &'w str,
-    /// Other kinds that the reference's scheme has in the group, in v1 and v1beta1.
+    /// Other kinds that the reference's scheme registers in the group, in v1 and v1beta1.
     pub others: &'w [&'w str],
 }
 
@@ -52,22 +52,22 @@ pub enum AnswerError {
     /// Its type and version can't be read.
     #[error("couldn't get version/kind; json parse error: {0}")]
     TypeMeta(UnmarshalError),
-    /// Its version is not one.
+    /// Its version is malformed.
     #[error(transparent)]
     ApiVersion(#[from] ApiVersionError),
-    /// It is of another kind.
+    /// It is of the wrong kind.
     #[error(transparent)]
     Kind(#[from] SchemeError),
-    /// A field of it is of another type.
+    /// A field of it is of the wrong type.
     #[error(transparent)]
     Unmarshal(#[from] UnmarshalError),
 }
 
-/// Reads an answer as the reference's codec does: JSON, or YAML where it does not look like JSON.
+/// Reads an answer as the reference's codec does: JSON, or YAML if it does not look like JSON.
 ///
 /// # Errors
 ///
-/// It is not JSON or YAML, or not the review that is wanted.
+/// It is not JSON or YAML, or not the expected review.
 pub fn read(body: &[u8], wanted: &SentReview<'_>) -> Result<Answered, AnswerError> {
     let answered = decode(body)?;
     check_type(&answered.api_version, &answered.kind, wanted)?;
@@ -78,7 +78,7 @@ pub fn read(body: &[u8], wanted: &SentReview<'_>) -> Result<Answered, AnswerErro
 ///
 /// # Errors
 ///
-/// It is not JSON or YAML, or its type can't be told.
+/// It is not JSON or YAML, or its type can't be determined.
 pub fn decode(body: &[u8]) -> Result<Answered, AnswerError> {
     let looks_like_json = body.trim_ascii_start().starts_with(b"{");
     let body = if looks_like_json {
@@ -104,7 +104,7 @@ pub fn decode(body: &[u8]) -> Result<Answered, AnswerError> {
     Ok(Answered { api_version, kind, body })
 }
 
-/// The type must be one that the reference's scheme for webhooks knows, and the one that is wanted.
+/// The type must be registered in the reference's scheme for webhooks, and be the expected one.
 fn check_type(api_version: &str, kind: &str, wanted: &SentReview<'_>) -> Result<(), AnswerError> {
     let (group, name) = split_api_version(api_version)?;
     let group = if group.is_empty() && name.is_empty() { wanted.group } else { group };

@@ -1,4 +1,4 @@
-//! A version of a resource, compiled for serving. Custom and built-in kinds are the same thing from here on.
+//! A version of a resource, compiled for serving. From here on, custom and built-in kinds are treated alike.
 
 use std::sync::Arc;
 
@@ -15,24 +15,24 @@ pub enum Scope {
     Cluster,
 }
 
-/// What a resource is called.
+/// The names of a resource.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Names {
     /// The name in paths.
     pub plural: String,
-    /// The name of one, for kubectl.
+    /// The singular name, for kubectl.
     pub singular: String,
     /// The name in objects.
     pub kind: String,
     /// The name in lists.
     pub list_kind: String,
-    /// Names that kubectl takes as well.
+    /// Names that kubectl accepts as well.
     pub short_names: Vec<String>,
-    /// Groups that kubectl takes it by: `all`.
+    /// Groups of resources that kubectl accepts: `all`.
     pub categories: Vec<String>,
 }
 
-/// One version of one resource: all that a request on it needs to know.
+/// One version of one resource: everything that a request on it needs to know.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServedVersion {
     /// Empty for the core group.
@@ -43,21 +43,21 @@ pub struct ServedVersion {
     pub names: Arc<Names>,
     /// Whether objects are in namespaces.
     pub scope: Scope,
-    /// Counts changes of the schema: derived bytes made under another generation are stale.
+    /// Counts changes of the schema: derived bytes of another generation are stale.
     pub schema_generation: i64,
     /// False for a version that is stored or declared but not served.
     pub served: bool,
     /// True for the version that new objects are stored in.
     pub storage: bool,
-    /// The schema; shared with whatever was compiled of it.
+    /// The schema; shared with everything that was compiled from it.
     pub structural: Arc<Structural>,
-    /// The rules of `structural`, compiled when they are first asked for.
+    /// The rules of `structural`, compiled on first use.
     pub rules: LazyRules,
     /// `spec.preserveUnknownFields` of a definition from v1beta1 days: nothing is pruned.
     pub preserve_unknown_fields: bool,
     /// The `/status` subresource.
     pub status: bool,
-    /// The subresource `scale`, where the version has it.
+    /// The subresource `scale`, if the version has it.
     pub scale: Option<Scale>,
     /// Columns of tables beside the name.
     pub columns: Vec<Column>,
@@ -65,7 +65,7 @@ pub struct ServedVersion {
     pub selectable_fields: Vec<String>,
     /// The Warning header of a deprecated version.
     pub deprecation_warning: Option<String>,
-    /// The version of Kubernetes that the server speaks for.
+    /// The version of Kubernetes that the server emulates.
     pub minor: Minor,
 }
 
@@ -78,14 +78,14 @@ pub struct Scale {
     pub status_replicas_path: String,
     /// `labelSelectorPath`
     pub label_selector_path: Option<String>,
-    /// How the selector is written at that path.
+    /// The form of the selector at that path.
     pub selector_form: SelectorForm,
 }
 
-/// How the selector of a resource with `/scale` stands in it.
+/// The form of the selector of a resource with `/scale`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SelectorForm {
-    /// As text; so in custom resources.
+    /// A text, as in custom resources.
     #[default]
     Text,
     /// As a `LabelSelector` of `meta.k8s.io`.
@@ -105,7 +105,7 @@ pub struct Column {
     pub format: String,
     /// What it shows, may be empty.
     pub description: String,
-    /// 0 is always shown, others by `-o wide`.
+    /// 0 is always shown, others with `-o wide`.
     pub priority: i32,
     /// Where the value is.
     pub json_path: String,
@@ -129,7 +129,7 @@ impl ServedVersion {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
-    /// Whether an object names this version by `api_version`.
+    /// Whether the `api_version` of an object names this version.
     pub fn is_named(&self, api_version: &str) -> bool {
         match api_version.split_once('/') {
             Some((group, version)) => !group.is_empty() && group == self.group && version == self.version,

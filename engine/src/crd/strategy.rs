@@ -1,4 +1,4 @@
-//! How definitions are prepared for being stored.
+//! How definitions are prepared before they are stored.
 //!
 //! Source: the strategies of apiextensions-apiserver 1.37.
 
@@ -10,10 +10,10 @@ use crate::meta::gate::Gate;
 use crate::schema::json_schema::JsonSchema;
 use crate::value::Value;
 
-/// The finalizer that holds a definition until its objects are gone.
+/// The finalizer that keeps a definition until its objects are gone.
 pub const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// A new definition has no status but its storage version, and the first generation.
+/// A new definition has no status except its storage version, and generation 1.
 pub fn prepare_create(definition: &mut Definition) {
     definition.status = Status::default();
     definition.metadata.make_object().insert("generation", Value::Int(1));
@@ -21,7 +21,7 @@ pub fn prepare_create(definition: &mut Definition) {
     note_storage_version(definition);
 }
 
-/// A write keeps the status; one that changes the spec raises the generation.
+/// A write keeps the status; if it changes the spec, it raises the generation.
 pub fn prepare_update(new: &mut Definition, old: &Definition) {
     new.status = old.status.clone();
     drop_disabled(new, Some(old));
@@ -32,7 +32,7 @@ pub fn prepare_update(new: &mut Definition, old: &Definition) {
     note_storage_version(new);
 }
 
-/// A write to `/status` keeps the spec, and the metadata but for finalizers and ownership.
+/// A write to `/status` keeps the spec, and the metadata except for finalizers and ownership.
 pub fn prepare_status_update(new: &mut Definition, old: &Definition) {
     new.spec = old.spec.clone();
     let is_told = |status: &Status| {
@@ -44,7 +44,7 @@ pub fn prepare_status_update(new: &mut Definition, old: &Definition) {
     }
 }
 
-/// What the first deletion makes of a definition; `None` where it is being deleted already.
+/// The definition after its first deletion request; `None` if it is being deleted already.
 pub fn begin_delete(definition: &Definition, now: &str) -> Option<Definition> {
     if definition.is_being_deleted() {
         return None;
@@ -66,7 +66,7 @@ pub fn begin_delete(definition: &Definition, now: &str) -> Option<Definition> {
     Some(marked)
 }
 
-/// Drops what the feature gates of an older version of Kubernetes keep out, unless it was there before.
+/// Drops fields that the feature gates of an older version of Kubernetes disable, unless they were set before.
 fn drop_disabled(new: &mut Definition, old: Option<&Definition>) {
     let versions = old.map_or(&[][..], |old| &old.spec.versions);
     if !new.minor.opens(Gate::CustomResourceFieldSelectors)

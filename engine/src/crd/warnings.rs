@@ -1,4 +1,4 @@
-//! What is allowed in a definition, yet surely not meant.
+//! Warnings about definitions: what is allowed, yet surely a mistake.
 //!
 //! Source: apiextensions-apiserver 1.29 to 1.37, answers recorded from them.
 
@@ -11,7 +11,8 @@ use crate::schema::format::Format;
 use crate::schema::json_schema::SchemaOrArray;
 use crate::value::go_quote;
 
-/// The versions of Kubernetes that began to warn: of formats of texts, of those of other types, of sets of lists and maps.
+/// The versions of Kubernetes that began to warn: about formats of texts, about those of other types, and about sets of
+/// lists and maps.
 const FORMATS_SINCE: Minor = Minor::of(34);
 const OTHER_TYPES_SINCE: Minor = Minor::of(36);
 const SETS_SINCE: Minor = Minor::of(37);
@@ -22,7 +23,7 @@ pub fn create(definition: &Definition) -> Vec<String> {
     formats.chain(set_warnings(definition)).collect()
 }
 
-/// Warnings about what `new` has and `old` had not.
+/// Warnings that `new` has and `old` had not.
 pub fn update(new: &Definition, old: &Definition) -> Vec<String> {
     let old_formats: BTreeSet<String> = unrecognized_formats(old).into_iter().collect();
     let formats = unrecognized_formats(new).into_iter().filter(|format| !old_formats.contains(format));
@@ -35,7 +36,7 @@ fn format_warning(format: String) -> String {
     format!("unrecognized format {}", go_quote(&format))
 }
 
-/// Formats that mean nothing for the type they stand with, as often as they occur.
+/// Formats that have no meaning for their type, with repetitions.
 fn unrecognized_formats(definition: &Definition) -> Vec<String> {
     let (mut formats, minor) = (Vec::new(), definition.minor);
     if minor < FORMATS_SINCE {
@@ -56,7 +57,7 @@ fn unrecognized_formats(definition: &Definition) -> Vec<String> {
     formats
 }
 
-/// Sets of lists and maps, each kind once.
+/// Warnings about sets of lists and of maps, once for each.
 fn set_warnings(definition: &Definition) -> BTreeSet<String> {
     let mut warnings = BTreeSet::new();
     if definition.minor < SETS_SINCE {

@@ -32,10 +32,10 @@ pub type Observe<'o, 'a> = &'o mut dyn FnMut(RuleEvaluation<'_, 'a>);
 const METADATA: Path<'static> = Path::new("metadata");
 const REPLICAS_MAX: i64 = i32::MAX as i64;
 
-/// Why an object can't be read.
+/// Why an object can't be decoded.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum ReadError {
-    /// A value that its Go type can't hold.
+    /// A value that does not fit its Go type.
     #[error(transparent)]
     Unmarshal(#[from] UnmarshalError),
     /// `apiVersion` or `kind` is not a text.
@@ -44,33 +44,33 @@ pub enum ReadError {
     /// `apiVersion` is not one.
     #[error(transparent)]
     ApiVersion(#[from] ApiVersionError),
-    /// An embedded object has a field of another type.
+    /// A field of an embedded object has the wrong type.
     #[error(transparent)]
     Embedded(#[from] Box<field::Error>),
-    /// The defaults are too many.
+    /// The defaults are too large.
     #[error(transparent)]
     TooLarge(#[from] TooLarge),
-    /// The internal type of the kind can't hold it, in Go's words.
+    /// The kind's internal type can't represent it; the text is Go's.
     #[error("{0}")]
     Internal(String),
 }
 
-/// Where an object comes from, which decides how strictly its metadata is read.
+/// The origin of an object, which decides how strictly its metadata is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A client: metadata of a wrong type is an error.
     Request,
     /// Admission: malformed metadata is dropped, nulls stay.
     Admission,
-    /// The store: malformed metadata from before it was checked is dropped, a missing generation repaired.
+    /// The store: malformed metadata from before it was checked is dropped, and a missing generation is added.
     Store,
 }
 
 /// Brings `object` into the form of the version that it names: metadata as Go's `ObjectMeta` reads and writes it, unknown
 /// fields pruned, needless nulls dropped, embedded metadata coerced, defaults set.
 ///
-/// Returns the paths of unknown fields: of the metadata, of the object, of embedded metadata. `versions` are all versions
-/// of the resource; an object of another group or kind only has its metadata read.
+/// Returns the paths of unknown fields: of the metadata, of the object, of embedded metadata. `versions` are all
+/// versions of the resource; of an object of another group or kind, only the metadata is read.
 ///
 /// Errors are Go's texts, for a 400.
 ///
@@ -84,12 +84,12 @@ pub fn decode(object: &mut Value, versions: &[Arc<ServedVersion>], origin: Origi
     }
     match (set_defaults(object, versions), origin) {
         (Err(error), Origin::Request) => Err(error.into()),
-        // What is stored is told as far as it goes.
+        // Stored objects are returned even if not all defaults could be set.
         _ => Ok(unknown),
     }
 }
 
-/// Whether [`decode`] would give `object` back as it is. It may be false where decoding would change nothing.
+/// Whether [`decode`] would return `object` unchanged. It may be false even if so.
 pub fn is_decoded(object: &Value, version: &ServedVersion) -> bool {
     !version.preserve_unknown_fields
         && is_of(object, version)
@@ -102,7 +102,7 @@ pub fn is_decoded(object: &Value, version: &ServedVersion) -> bool {
 ///
 /// # Errors
 ///
-/// They are too many for an object that is stored.
+/// The defaults are too large for an object that is stored.
 pub fn set_defaults(object: &mut Value, versions: &[Arc<ServedVersion>]) -> Result<(), TooLarge> {
     match own_version(object, versions) {
         Some(version) => default::apply(object, &version.structural),
@@ -110,7 +110,7 @@ pub fn set_defaults(object: &mut Value, versions: &[Arc<ServedVersion>]) -> Resu
     }
 }
 
-/// [`decode`] without the defaults: what happens to an object after conversion.
+/// [`decode`] without the defaults, for objects after conversion.
 ///
 /// # Errors
 ///
@@ -123,12 +123,12 @@ pub fn coerce(object: &mut Value, versions: &[Arc<ServedVersion>], origin: Origi
 struct Coerced {
     /// The paths of unknown fields.
     unknown: Vec<String>,
-    /// False where no default is missing.
+    /// False if no default is missing.
     may_lack_defaults: bool,
 }
 
 fn coerce_pending(object: &mut Value, versions: &[Arc<ServedVersion>], origin: Origin) -> Result<Coerced, ReadError> {
-    // What has another type is told before anything is looked at.
+    // Wrong types of these fields are reported before anything else.
     let kind = nested_str(object, &["kind"])?;
     let api_version = nested_str(object, &["apiVersion"])?;
     let mut unknown = Vec::new();
@@ -184,7 +184,7 @@ fn own_version<'v>(object: &Value, versions: &'v [Arc<ServedVersion>]) -> Option
     versions.iter().map(Arc::as_ref).find(|version| is_of(object, version))
 }
 
-/// Prepares an object for creation: no status where `/status` owns it, the first generation.
+/// Prepares an object for creation: drops the status if `/status` owns it, and sets generation 1.
 pub fn prepare_create(version: &ServedVersion, object: &mut Value) {
     let Value::Object(fields) = object else { return };
     if version.status {
@@ -193,7 +193,7 @@ pub fn prepare_create(version: &ServedVersion, object: &mut Value) {
     set_generation(object, 1);
 }
 
-/// Prepares a write to the main resource: the old status stays where `/status` owns it; any change but one of the metadata
+/// Prepares a write to the main resource: keeps the old status if `/status` owns it; any change outside the metadata
 /// raises the generation.
 pub fn prepare_update(version: &ServedVersion, new: &mut Value, old: &Value) {
     let Value::Object(fields) = new else { return };
@@ -208,7 +208,7 @@ pub fn prepare_update(version: &ServedVersion, new: &mut Value, old: &Value) {
     }
 }
 
-/// Prepares a write to `/status`: everything but the status and the managed fields is the old object's.
+/// Prepares a write to `/status`: everything except the status and the managed fields stays as in the old object.
 pub fn prepare_status_update(new: &mut Value, old: &Value) {
     let status = new.as_object_mut().and_then(|fields| fields.remove("status"));
     let managed_fields =
@@ -232,14 +232,14 @@ pub fn validate_create(version: &ServedVersion, object: &Value) -> ErrorList {
     validate_create_observed(version, object, &mut |_| {})
 }
 
-/// [`validate_create`]; `observe` is told each evaluation of a rule.
+/// [`validate_create`]; `observe` is called with each evaluation of a rule.
 pub fn validate_create_observed<'a>(
     version: &'a ServedVersion,
     object: &'a Value,
     observe: Observe<'_, 'a>,
 ) -> ErrorList {
     let mut errors = validate_type_meta(version, object);
-    // An object of another type is only spared what follows at once.
+    // A wrong type only skips the checks of this block.
     if errors.is_empty() {
         errors.extend(object_meta::validate(
             metadata(object),
@@ -257,8 +257,8 @@ pub fn validate_create_observed<'a>(
     errors
 }
 
-/// Every error of a write to the main resource over `old`. Failures of rules that are forgiven, as `new` left the value
-/// alone, are added to `ratcheted`.
+/// Every error of a write to the main resource over `old`. Failures of rules that are forgiven, as `new` did not change
+/// the value, are added to `ratcheted`.
 pub fn validate_update(
     version: &ServedVersion,
     new: &Value,
@@ -268,7 +268,7 @@ pub fn validate_update(
     validate_update_observed(version, new, old, ratcheted, &mut |_| {})
 }
 
-/// [`validate_update`]; `observe` is told each evaluation of a rule.
+/// [`validate_update`]; `observe` is called with each evaluation of a rule.
 pub fn validate_update_observed<'a>(
     version: &'a ServedVersion,
     new: &'a Value,
@@ -299,7 +299,7 @@ pub fn validate_status_update(
     validate_status_update_observed(version, new, old, ratcheted, &mut |_| {})
 }
 
-/// [`validate_status_update`]; `observe` is told each evaluation of a rule.
+/// [`validate_status_update`]; `observe` is called with each evaluation of a rule.
 pub fn validate_status_update_observed<'a>(
     version: &'a ServedVersion,
     new: &'a Value,
@@ -325,7 +325,7 @@ fn validate_status(version: &ServedVersion, new: &Value, old: &Value, errors: &m
     }
 }
 
-/// Warnings on finalizers that `new` has and `old` had not.
+/// Warnings about finalizers that `new` has and `old` had not.
 pub fn warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
     let added = object_meta::added_finalizers(metadata(new), old.map_or(&Value::Null, metadata));
     added.into_iter().flat_map(finalizer_warnings).collect()
@@ -367,7 +367,7 @@ fn set_generation(object: &mut Value, generation: i64) {
     }
 }
 
-/// Whether anything but the metadata differs.
+/// Whether there is a difference outside the metadata.
 pub fn differs_beside_metadata(new: &Value, old: &Value) -> bool {
     let (Some(new), Some(old)) = (new.as_object(), old.as_object()) else { return new != old };
     let beside = |map: &crate::value::Map| map.len() - usize::from(map.contains_key("metadata"));
@@ -391,7 +391,7 @@ fn validate_metadata_update(new: &Value, old: &Value) -> ErrorList {
     object_meta::validate_update(metadata(new), metadata(old), &METADATA)
 }
 
-/// List-type errors of the new object count only where the old one had none.
+/// List-type errors of the new object count only if the old one had none.
 fn validate_list_types_update(version: &ServedVersion, new: &Value, old: &Value, errors: &mut ErrorList) {
     let found = list_type::validate(&Path::ROOT, new, &version.structural);
     if !found.is_empty() && list_type::validate(&Path::ROOT, old, &version.structural).is_empty() {
@@ -433,7 +433,7 @@ fn validate_replicas(path: &str, object: &Value, errors: &mut ErrorList) {
     }
 }
 
-/// Runs the rules. Over an object whose structure is broken they don't run, and the answer says so.
+/// Runs the rules. They don't run over an object with a broken structure, and the answer says so.
 fn run_rules<'a>(
     version: &'a ServedVersion,
     new: &'a Value,

@@ -1,10 +1,10 @@
-//! Where groups and their versions stand among others, as discovery orders them and their APIServices say, and what is said of
-//! those that this server serves itself.
+//! The order of API groups and their versions, as in discovery and in the fields of their APIServices, and the
+//! APIServices of the groups that this server serves itself.
 
 use crate::object;
 use crate::value::Value;
 
-/// What the aggregator serves itself.
+/// The group that the aggregator serves itself.
 const REGISTRATION: &str = "apiregistration.k8s.io";
 
 /// The condition of a version that this server serves itself. `now` is RFC 3339.
@@ -18,8 +18,7 @@ pub fn available_here(now: &str) -> Value {
     }
 }
 
-/// The priority of a group among others; 1,000 for one that is not Kubernetes' own. Source: kube-apiserver 1.36, and 1.37 for
-/// what is new.
+/// The priority of a group; 1,000 for one that is not built in. Source: kube-apiserver 1.36, and 1.37 for new groups.
 pub(super) fn priority(group: &str, is_built_in: bool) -> i64 {
     match group {
         "" => 18_000,
@@ -64,8 +63,8 @@ pub(super) fn version_priority(group: &str, version: &str, is_built_in: bool) ->
     }
 }
 
-/// Where a group stands in discovery, the greatest number first: by its priority, and what the aggregator serves itself right
-/// behind the group without a name. Groups that are not Kubernetes' own come last.
+/// The rank of a group in discovery, the greatest number first: by its priority; the aggregator's own group comes
+/// directly after the group without a name. Groups that are not built in come last.
 pub fn rank(group: &str) -> i64 {
     match group {
         REGISTRATION => 17_900,

@@ -22,7 +22,7 @@ pub fn unchanged(new: &FieldRef<'_>, old: &FieldRef<'_>) -> Option<Error> {
     (new.value() != old.value()).then(|| new.invalid("field is immutable"))
 }
 
-/// [`unchanged`] of a field that is null where it is absent: a pointer, a list or a map.
+/// [`unchanged`] for a field that is null if absent: a pointer, a list or a map.
 pub fn unchanged_or_null(new: &FieldRef<'_>, old: &FieldRef<'_>) -> Option<Error> {
     let is_same = semantic::equal_untyped(new.value(), old.value());
     let shown = new.value().cloned().unwrap_or(Value::Null);
@@ -54,7 +54,7 @@ pub fn legacy_ip(field: &FieldRef<'_>) -> Option<Error> {
     }
 }
 
-/// What is said of an address that is not written as addresses are today.
+/// The warning for an address that is not in the canonical form.
 pub fn ip_warning(field: &FieldRef<'_>) -> Option<String> {
     let (path, text) = (field.path(), field.text());
     let ip = address::parse_sloppy(text)?;

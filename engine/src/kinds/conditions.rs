@@ -18,7 +18,7 @@ const NO_REASON: &str = "a condition reason must start with alphabetic character
                          'my_name',  or 'MY_NAME',  or 'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', regex used \
                          for validation is '[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?')";
 
-/// What is wrong with a list of conditions.
+/// The errors of a list of conditions.
 pub fn validate(conditions: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut seen = HashSet::new();

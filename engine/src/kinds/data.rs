@@ -16,7 +16,7 @@ pub fn entries<'v>(object: &'v Value, field: &str) -> impl Iterator<Item = (&'v 
         .inspect(|_| work::step())
 }
 
-/// How many bytes a value in base64 stands for.
+/// The number of bytes that a base64 value decodes to.
 pub fn decoded_bytes(value: &Value) -> usize {
     base64::decode(value.as_str().unwrap_or_default()).map_or(0, |bytes| bytes.len())
 }

@@ -1,4 +1,5 @@
-//! What a version of Kubernetes reads of an object of a built-in kind: the fields that came later are unknown to it, and dropped.
+//! Decoding an object of a built-in kind as a version of Kubernetes does: fields that were added later are unknown to
+//! it, and dropped.
 
 use std::sync::Arc;
 
@@ -8,12 +9,13 @@ use crate::crd::write::ReadError;
 use crate::meta::minor::Minor;
 use crate::value::Value;
 
-/// Reads `object` as one of `version`, in the release of Kubernetes that this is served as; `versions` are all of the resource.
+/// Decodes `object` in `version`, as in the release of Kubernetes that this version is served for; `versions` are all
+/// versions of the resource.
 ///
-/// Custom resources and their definitions are read as their strategies read them: those know of minors by themselves.
+/// Custom resources and their definitions are decoded by their strategies, which handle minors themselves.
 ///
 /// # Errors
-/// A value that the type of the kind can't hold.
+/// A value that does not fit the type of the kind.
 pub fn decode(
     strategy: &dyn Strategy,
     version: &ServedVersion,
@@ -29,7 +31,7 @@ pub fn decode(
     Ok(decoded)
 }
 
-/// Whether a client asks for ownership to be forgotten by an empty list, which in Go's types is not the same as none.
+/// Whether a client asks to reset ownership by an empty list, which Go's types distinguish from an absent one.
 fn asks_to_forget(object: &Value) -> bool {
     object.at(&["metadata", "managedFields"]).and_then(Value::as_array).is_some_and(<[Value]>::is_empty)
 }

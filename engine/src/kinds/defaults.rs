@@ -49,7 +49,7 @@ pub fn field<'v>(object: &'v mut Value, name: &str) -> Option<&'v mut Value> {
     fields.get_mut(name).filter(|value| !value.is_null())
 }
 
-/// The struct at a field: what is not there is made.
+/// The struct at a field, added if it is absent.
 pub fn structure<'v>(object: &'v mut Value, name: &str) -> &'v mut Value {
     let field = object.make_object().entry(name);
     field.make_object();

@@ -9,9 +9,9 @@ use crate::work;
 
 /// Unchanged lines around a change.
 const CONTEXT: usize = 3;
-/// From this many lines on, lines that stand often are not looked for.
+/// From this many lines on, frequent lines are not searched for.
 const POPULAR_FROM: usize = 200;
-/// DIFFERS: lines and comparisons after which what is left is told as replaced. Kubernetes compares for as long as it takes.
+/// DIFFERS: the number of lines and comparisons after which the rest is reported as replaced. Kubernetes has no limit.
 const STEPS_MAX: usize = 4_000_000;
 
 /// The unified diff from `old` to `new`; every line ends with a line feed.
@@ -46,7 +46,7 @@ pub fn in_lines(json: &str) -> String {
             depth -= usize::from(depth > 0);
         }
         if opened != closes {
-            // What is empty stays on its line.
+            // Empty values stay on one line.
             line(&mut text, depth);
         }
         opened = false;
@@ -82,7 +82,7 @@ struct Matcher {
     /// The lines as numbers: equal lines have the same.
     old: Vec<usize>,
     new: Vec<usize>,
-    /// Where a line stands in the new text; nowhere if it stands too often.
+    /// The positions of each line in the new text; none if it is too frequent.
     places: Vec<Vec<usize>>,
     steps_left: usize,
 }
@@ -173,7 +173,7 @@ impl Matcher {
         self.widen(best, old, new)
     }
 
-    /// The block with the lines around it that are the same, too, however often they stand.
+    /// Extends the block to the surrounding lines that are equal, too, however frequent they are.
     fn widen(&self, mut block: MatchingBlock, old: (usize, usize), new: (usize, usize)) -> MatchingBlock {
         while block.old > old.0 && block.new > new.0 && self.old[block.old - 1] == self.new[block.new - 1] {
             block = MatchingBlock { old: block.old - 1, new: block.new - 1, size: block.size + 1 };
@@ -189,7 +189,7 @@ impl Matcher {
     }
 }
 
-/// What has to be done between blocks, and the blocks.
+/// The edits between blocks, and the blocks.
 fn edits(blocks: &[MatchingBlock]) -> Vec<Edit> {
     let (mut old, mut new) = (0, 0);
     let mut edits = Vec::new();
@@ -228,13 +228,13 @@ fn grouped(mut edits: Vec<Edit>) -> Vec<Vec<Edit>> {
     groups
 }
 
-/// The last lines of what is the same.
+/// The last lines of an equal part.
 fn tail(edit: Edit) -> Edit {
     let from = |(from, to): (usize, usize)| (from.max(to.saturating_sub(CONTEXT)), to);
     Edit { old: from(edit.old), new: from(edit.new), ..edit }
 }
 
-/// The first lines of what is the same.
+/// The first lines of an equal part.
 fn head(edit: Edit) -> Edit {
     let to = |(from, to): (usize, usize)| (from, to.min(from + CONTEXT));
     Edit { old: to(edit.old), new: to(edit.new), ..edit }

@@ -1,8 +1,8 @@
-//! Fields of features: they are taken out of what clients write while the feature's gate is shut, unless the object had one of
-//! them before.
+//! Fields of features: they are dropped from what clients write while the feature's gate is disabled, unless the object
+//! had one of them before.
 //!
-//! A field is named by its path: `*` stands for every item of a list or every value of a map, `CONTAINERS` for every list of
-//! containers or of their statuses. What stands before a `?` goes as well if nothing is left in it.
+//! A field is named by its path: `*` stands for every item of a list or every value of a map, `CONTAINERS` for every
+//! list of containers or of their statuses. The field before a `?` is dropped as well if it ends up empty.
 //!
 //! Source: the `dropDisabledFields` of Kubernetes' strategies.
 
@@ -31,7 +31,7 @@ impl Feature {
     }
 }
 
-/// Takes the fields of features whose gates are shut out of `new`, but for those of features that `old` uses.
+/// Drops the fields of features whose gates are disabled from `new`, except for features that `old` uses.
 pub fn drop_fields(features: &[Feature], minor: Minor, new: &mut Value, old: Option<&Value>) {
     let shut = features.iter().filter(|feature| !minor.opens(feature.gate));
     for feature in shut.filter(|feature| !old.is_some_and(|old| feature.is_used(old))) {

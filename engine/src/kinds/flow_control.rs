@@ -1,6 +1,7 @@
-//! The flow schemas and priority levels that a server makes at its start, and what holds of all of that group.
+//! The flow schemas and priority levels that a server creates at its start, and the rules for all objects of that
+//! group.
 //!
-//! Mandatory objects always have these specs; suggested ones are an administrator's to change.
+//! Mandatory objects always have these specs; administrators may change suggested ones.
 //!
 //! Source: `k8s.io/apiserver/pkg/apis/flowcontrol/bootstrap`, release 1.37.
 
@@ -26,7 +27,7 @@ const ALL: &[&str] = &["*"];
 const EVERYBODY: [Who; 2] = [Who::Group("system:unauthenticated"), Who::Group("system:authenticated")];
 const NODES: [Who; 1] = [Who::Group("system:nodes")];
 
-/// What is there from the start, levels before the schemas that name them.
+/// The initial objects; levels come before the schemas that name them.
 pub static INITIAL: LazyLock<Vec<Value>> = LazyLock::new(|| {
     let levels = LEVELS.iter().map(Level::object);
     levels.chain(SCHEMAS.iter().map(Schema::object)).collect()
@@ -41,7 +42,7 @@ pub fn mandatory_spec(kind: &str, name: &str) -> Option<&'static Value> {
     INITIAL.iter().find(is_it)?.get("spec")
 }
 
-/// What is wrong with the conditions of a status.
+/// The errors of the conditions of a status.
 pub fn validate_conditions(status: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut seen = BTreeSet::new();
@@ -61,9 +62,9 @@ pub fn validate_conditions(status: &FieldRef<'_>) -> ErrorList {
 pub struct FlowControlStrategy {
     /// Sets what Go sets in an object that it has read.
     pub set_defaults: fn(&mut Value),
-    /// An object in another version, where that is more than another `apiVersion`.
+    /// An object in another version, if that changes more than the `apiVersion`.
     pub convert: fn(&Value, &str) -> Option<Value>,
-    /// What is wrong with an object.
+    /// The errors of an object.
     pub validate: fn(&Value) -> ErrorList,
     /// The columns of a Table.
     pub table: fn() -> Table,
@@ -118,7 +119,7 @@ struct Level {
     name: &'static str,
     shares: i64,
     lendable_percent: i64,
-    /// Of a level that rejects what is too much, none.
+    /// `None` for a level that rejects excess requests.
     queuing: Option<Queuing>,
 }
 
@@ -204,7 +205,7 @@ struct Schema {
     name: &'static str,
     level: &'static str,
     precedence: i64,
-    /// What makes flows of the requests: `ByUser`, `ByNamespace`, or nothing.
+    /// The criterion that separates flows: `ByUser`, `ByNamespace`, or none.
     distinguished: Option<&'static str>,
     subjects: &'static [Who],
     resources: &'static [Resources],

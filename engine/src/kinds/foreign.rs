@@ -1,15 +1,15 @@
-//! Objects of another kind than the one that is wanted, where Go reads typed kinds: it reads what its scheme knows, and then
-//! converts it, or can't.
+//! Objects of a kind other than the expected one, where Go reads typed kinds: it decodes kinds that its scheme knows,
+//! and then tries to convert them.
 //!
-//! Source: the groups that kube-apiserver 1.37 installs in its scheme, and `runtime.Scheme`'s words for what it does not
-//! convert.
+//! Source: the groups that kube-apiserver 1.37 installs in its scheme, and `runtime.Scheme`'s errors for kinds that it
+//! can't convert.
 
 use crate::meta::scheme::SchemeError;
 use crate::types::{self, Message};
 
-/// What Go makes of an object that names another kind or version than the one that is wanted.
+/// How Go treats an object that names a kind or version other than the expected one.
 pub enum Foreign {
-    /// Another version of what is wanted: it is read, and of the wrong version.
+    /// Another version of the expected kind: it is decoded, but has the wrong version.
     Version(&'static Message),
     /// It is read, and can't be converted; with Go's error.
     Kind(&'static Message, SchemeError),
@@ -17,13 +17,13 @@ pub enum Foreign {
 
 /// Packages whose kinds are in schemes of their own, or in none.
 const APART: [&str; 4] = ["admission", "apidiscovery", "apiextensions", "apiregistration"];
-/// What every version of a group has.
+/// Kinds in every version of a group.
 const OPTIONS: [&str; 7] =
     ["CreateOptions", "DeleteOptions", "GetOptions", "ListOptions", "PatchOptions", "UpdateOptions", "WatchEvent"];
-/// What is in no group, and in its first version all the same.
+/// Kinds in no group, which are registered in its first version all the same.
 const UNVERSIONED: [&str; 5] = ["APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status"];
 
-/// Reads `kind` in `api_version` for the kind `wanted` of a group, which it is not in this version; `None` where Go does not
+/// Decodes `kind` in `api_version`, where `wanted` of a group in another version is expected; `None` if Go does not
 /// know the kind.
 pub fn foreign((group, wanted): (&str, &str), api_version: &str, kind: &str) -> Option<Foreign> {
     let package = types::package_of_group(group)?;

@@ -1,4 +1,4 @@
-//! What is known of a built-in kind: its names, its subresources, what can be done with its objects.
+//! The description of a built-in kind: its names, its subresources, its verbs.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::types;
 use crate::types::Message;
 use crate::value::Value;
 
-/// What is known of a built-in kind.
+/// The description of a built-in kind.
 pub struct Kind {
     /// Empty for the core group.
     pub group: &'static str,
@@ -22,9 +22,9 @@ pub struct Kind {
     pub singular: &'static str,
     /// The name in objects.
     pub kind: &'static str,
-    /// Names that kubectl takes as well.
+    /// Names that kubectl accepts as well.
     pub short_names: &'static [&'static str],
-    /// Groups that kubectl takes it by: `all`.
+    /// Groups of resources that kubectl accepts: `all`.
     pub categories: &'static [&'static str],
     /// Whether objects are in namespaces.
     pub scope: Scope,
@@ -36,28 +36,28 @@ pub struct Kind {
     pub selectable_fields: &'static [&'static str],
     /// How it is served.
     pub form: Form,
-    /// What can be done, sorted.
+    /// The verbs, sorted.
     pub verbs: &'static [&'static str],
-    /// What a review asks, where the kind is one. Reviews are not stored.
+    /// The question of a review, if the kind is one. Reviews are not stored.
     pub review: Option<Review>,
-    /// What data can't say of it.
+    /// The logic of the kind that data can't express.
     pub strategy: &'static dyn Strategy,
-    /// Some of its objects are made each time somebody asks: of what.
+    /// The source of objects that are computed at each request.
     pub computed: Option<Computed>,
-    /// Some of its objects are made by the server where they are missing.
+    /// Objects that the server creates if they are missing.
     pub initial: Option<Initial>,
     /// A small valid object, in YAML: what the kind is for, and what the tests create.
     pub example: &'static str,
     /// Every form of the same objects, in other versions or groups: they are stored in the first. Empty for a kind that has
     /// one.
     pub forms: &'static [&'static Kind],
-    /// Whether it is served unless somebody asks for something else: beta and alpha versions are not.
+    /// Whether it is served by default: beta and alpha versions are not.
     pub is_default: bool,
     /// Whether the newest minor does not have it any more.
     pub is_former: bool,
     /// The feature gate without which it is not served by default.
     pub gate: Option<Gate>,
-    /// The warning for everybody who uses it, where its type has none.
+    /// The warning for every use of it, if its type has none.
     pub deprecation: Option<&'static str>,
 }
 
@@ -70,17 +70,17 @@ pub enum Form {
     Definition,
 }
 
-/// A subresource of a kind, beside `/status`.
+/// A subresource of a kind, besides `/status`.
 pub struct Part {
     /// As in paths.
     pub name: &'static str,
-    /// What can be done, sorted.
+    /// The verbs, sorted.
     pub verbs: &'static [&'static str],
-    /// What is sent and answered, where it is not the object itself.
+    /// The kind of its requests and answers, if it is not that of the object itself.
     pub kind: Option<&'static Kind>,
-    /// What is done by it.
+    /// The action of a request.
     pub action: Action,
-    /// The minor that brought it.
+    /// The minor that added it.
     pub since: Minor,
     /// The feature gate without which it is not there.
     pub gate: Option<Gate>,
@@ -97,7 +97,7 @@ impl Part {
         Part { name, verbs, kind, action, since: Minor::OLDEST, gate: None }
     }
 
-    /// Whether a server that speaks for that version of Kubernetes has it.
+    /// Whether a server that emulates that version of Kubernetes has it.
     pub fn is_in(&self, minor: Minor) -> bool {
         self.since <= minor && self.gate.is_none_or(|gate| minor.opens(gate))
     }
@@ -108,14 +108,14 @@ impl Part {
     }
 }
 
-/// What a request to a subresource does.
+/// The action of a request to a subresource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// It reads and writes the object, and the kind's strategy knows the part.
     Write,
     /// It issues a token for the object.
     IssueToken,
-    /// It gives the object, a pod, its node.
+    /// Binds the object, a pod, to a node.
     Bind,
     /// It deletes the object, a pod, if its budgets allow it.
     Evict,
@@ -125,7 +125,7 @@ pub enum Action {
     Connect,
     /// It passes a request on to the object.
     Proxy,
-    /// It reads and writes the number of replicas, beside which stands a selector.
+    /// Reads and writes the number of replicas, with a selector.
     Scale(SelectorForm),
     /// It is sent on to one of the endpoints of the service.
     ConnectService,
@@ -133,12 +133,12 @@ pub enum Action {
     ConnectNode,
 }
 
-/// What objects are made of that are not stored.
+/// The source of objects that are not stored.
 #[derive(Clone, Copy, Debug)]
 pub enum Computed {
-    /// Of the groups and versions that are served, one each. A change of such an object makes a stored one of it.
+    /// One object for each group and version that is served. A change of such an object makes it a stored one.
     Services(ServiceObject),
-    /// Of what belongs to a cluster beside this server.
+    /// The components of a cluster besides this server.
     Components(fn() -> Vec<Value>),
 }
 
@@ -150,11 +150,11 @@ pub type ServiceObject = fn(&str, &str, bool, &str) -> Value;
 pub enum Initial {
     /// Before it is ready.
     AtStart(fn() -> Vec<Value>),
-    /// Once it is ready, or is asked for their group: nobody but their readers looks at them.
+    /// Created once the server is ready, or when their group is requested: only their readers use them.
     Deferred(fn() -> Vec<Value>),
 }
 
-/// What a review asks.
+/// The question of a review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Review {
     /// Whose token is this?
@@ -179,14 +179,14 @@ const VERBS: &[&str] = &["create", "delete", "deletecollection", "get", "list", 
 /// Of objects that are not deleted together.
 pub(super) const SINGLE_VERBS: &[&str] = &["create", "delete", "get", "list", "patch", "update", "watch"];
 
-/// Of what passes requests on.
+/// The verbs of subresources that pass requests on.
 pub(super) const CONNECTING_VERBS: &[&str] = &["create", "delete", "get", "patch", "update"];
 
 /// Of questions.
 const CREATING_VERBS: &[&str] = &["create"];
 
 impl Kind {
-    /// What most kinds have in common: in namespaces, and nothing that has to be said.
+    /// A kind with the usual properties: namespaced, with nothing special.
     pub(super) const fn new(
         group: &'static str,
         version: &'static str,
@@ -230,12 +230,12 @@ impl Kind {
         }
     }
 
-    /// A version of the kind that older minors have, where it is asked for.
+    /// A version of the kind that older minors have, if requested.
     pub(super) const fn former(self, version: &'static str) -> Self {
         Kind { version, is_default: false, is_former: true, ..self }
     }
 
-    /// Whether it is asked and answered, and nothing else comes of it.
+    /// Whether it is only a question with an answer, without other effects.
     pub fn is_question(&self) -> bool {
         self.review.is_some_and(|review| review != Review::Binding)
     }
@@ -249,7 +249,7 @@ impl Kind {
         named.is_none_or(|named| named.is_in(u32::from(minor.number())))
     }
 
-    /// The warning for everybody who uses it.
+    /// The warning for every use of it.
     fn deprecation(&self, minor: Minor) -> Option<String> {
         let now = u32::from(minor.number());
         let of_type = || types::of_kind(self.group, self.version, self.kind)?.deprecation(now);
@@ -272,17 +272,17 @@ impl Kind {
         self.verbs.contains(&verb)
     }
 
-    /// Its subresource `name`, beside `/status`.
+    /// Its subresource `name`, other than `/status`.
     pub fn part(&self, name: &str) -> Option<&'static Part> {
         self.parts.iter().find(|part| part.name == name)
     }
 
-    /// Its subresources, beside `/status`, in that version of Kubernetes.
+    /// Its subresources in that version of Kubernetes, without `/status`.
     pub fn parts_in(&self, minor: Minor) -> impl Iterator<Item = &'static Part> + use<> {
         self.parts.iter().filter(move |part| part.is_in(minor))
     }
 
-    /// What `/scale` reads and writes.
+    /// The fields that `/scale` reads and writes.
     fn scale(&self) -> Option<Scale> {
         let form = |part: &Part| match part.action {
             Action::Scale(form) => Some(form),
@@ -355,7 +355,7 @@ impl Kind {
     }
 }
 
-/// What `/scale` of a custom resource reads and writes. It has no path of its own, and the resource behind it is validated in
-/// its place.
+/// The kind that `/scale` of a custom resource reads and writes. It has no path of its own, and the scaled resource is
+/// validated in its place.
 pub static SCALE: Kind =
     Kind { plural: "scales", singular: "scale", ..Kind::new("autoscaling", "v1", "Scale", &strategy::Unchecked) };

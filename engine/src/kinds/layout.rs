@@ -1,8 +1,8 @@
 //! The order in which Go prints the fields of Kubernetes' own kinds.
 //!
-//! A custom object is a map in Go, so its fields are sorted. Kinds that are structs there have their fields in the order
-//! they are declared in, `kind` first. Only text shows it; no meaning hangs on it. Built-in kinds have it from their
-//! message; what else goes out as JSON stands here.
+//! A custom object is a map in Go, so its fields are sorted. Kinds that are structs there have their fields in the
+//! order they are declared in, `kind` first. The order only shows in text; it has no meaning. Built-in kinds get it
+//! from their message; the layouts of all other JSON answers are here.
 //!
 //! Source: the types of `k8s.io/api`, `apimachinery` and `apiextensions-apiserver`, release 1.37.
 
@@ -35,7 +35,7 @@ pub fn lay_out(sorted: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// What `/version` answers.
+/// The answer of `/version`.
 pub static VERSION: Layout = Struct(&[
     ("major", &Sorted),
     ("minor", &Sorted),

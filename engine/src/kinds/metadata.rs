@@ -32,12 +32,12 @@ pub fn of(object: &Value) -> &Value {
     object.get("metadata").unwrap_or(&Value::Null)
 }
 
-/// [`validate`] of a kind that takes any finalizer.
+/// [`validate`] for a kind that allows any finalizer.
 pub fn validate_plain(object: &Value, namespaced: bool, name_check: fn(&str, bool) -> Vec<String>) -> ErrorList {
     object_meta::validate(of(object), namespaced, name_check, &METADATA)
 }
 
-/// What is wrong with the metadata of an object of the core group.
+/// The errors of the metadata of an object of the core group.
 pub fn validate(object: &Value, namespaced: bool, name_check: fn(&str, bool) -> Vec<String>) -> ErrorList {
     work::steps(of(object).as_object().map_or(0, Map::len));
     let mut errors = validate_plain(object, namespaced, name_check);
@@ -45,20 +45,20 @@ pub fn validate(object: &Value, namespaced: bool, name_check: fn(&str, bool) -> 
     errors
 }
 
-/// [`validate_update`] of a kind that takes any finalizer.
+/// [`validate_update`] for a kind that allows any finalizer.
 pub fn validate_plain_update(new: &Value, old: &Value) -> ErrorList {
     object_meta::validate_update(of(new), of(old), &METADATA)
 }
 
-/// What is wrong with the metadata of a changed object. The registry has looked at it as well; so does the reference, and
-/// tells each cause twice.
+/// The errors of the metadata of a changed object. The registry checks it as well; so does the reference, which reports
+/// each cause twice.
 pub fn validate_update(new: &Value, old: &Value) -> ErrorList {
     let mut errors = validate_plain_update(new, old);
     errors.extend(validate_finalizers(new));
     errors
 }
 
-/// What is wrong with the metadata of a template. Only labels and annotations are used of it.
+/// The errors of the metadata of a template. Only its labels and annotations are used.
 pub fn validate_of_template(metadata: &FieldRef<'_>) -> ErrorList {
     let (annotations, labels) = (metadata.field("annotations"), metadata.field("labels"));
     let value = |field: &FieldRef<'_>| field.value().cloned().unwrap_or(Value::Null);

@@ -1,10 +1,11 @@
 //! The built-in kinds.
 //!
-//! A kind is one file in `served/GROUP`, which `build.rs` finds: a table `KINDS` of [`Kind`]s, each with its names and its
-//! [`Strategy`](strategy::Strategy) (defaults, validation, columns). Its type, from which JSON, protobuf, patches, apply and
-//! OpenAPI follow, is data: [`crate::types`]. Nothing else names a kind. What the files share stands beside them.
+//! A kind is one file in `served/GROUP`, which `build.rs` finds: a table `KINDS` of [`Kind`]s, each with its names and
+//! its [`Strategy`](strategy::Strategy) (defaults, validation, columns). Its type, from which JSON, protobuf, patches,
+//! apply and OpenAPI follow, is data: [`crate::types`]. Nothing else names a kind. Code that the files share is beside
+//! them.
 //!
-//! Like the layers above it, this one is pure. The registry makes a resource of a kind when it is first asked for.
+//! Like the layers above it, this one is pure. The registry makes a resource from a kind on first use.
 //!
 //! # What a kind says
 //!
@@ -124,7 +125,7 @@ pub fn find(group: &str, plural: &str) -> Option<&'static Kind> {
     found.filter(|(_, is_made_up)| !is_made_up || SHOWS_MADE_UP.load(Ordering::Relaxed)).map(|(kind, _)| *kind)
 }
 
-/// Whether no policy is asked about a resource: those of policies, and questions.
+/// Whether no policy applies to a resource: the resources of policies, and questions.
 pub fn is_exempt_from_policies(version: &ServedVersion) -> bool {
     policy::is_exempt(version) || find(&version.group, &version.names.plural).is_some_and(Kind::is_question)
 }
@@ -140,7 +141,7 @@ pub fn type_of(api_version: &str, kind: &str) -> Option<&'static Message> {
     found.filter(|_| (api_version, kind) != ("apiextensions.k8s.io/v1", "CustomResourceDefinition"))
 }
 
-/// Annotations of a kind's objects that stand for fields of Go's internal type: metadata on its own does not have them.
+/// Annotations of a kind's objects that are fields of Go's internal type, which separate metadata does not contain.
 pub fn internal_annotations(api_version: &str, kind: &str) -> &'static [&'static str] {
     of_object(api_version, kind).map_or(&[], |kind| kind.strategy.internal_annotations())
 }
@@ -165,7 +166,7 @@ pub fn delete_options() -> &'static Message {
     types::message_named("meta.v1", "DeleteOptions")
 }
 
-/// The objects that a server makes at its start where they are missing, each with its group and plural.
+/// The objects that a server creates at its start if they are missing, each with its group and plural.
 pub fn initial_objects() -> Vec<(&'static str, &'static str, Value)> {
     made_by_server(|kind| match kind.initial {
         Some(Initial::AtStart(objects)) => Some(objects),
@@ -173,7 +174,8 @@ pub fn initial_objects() -> Vec<(&'static str, &'static str, Value)> {
     })
 }
 
-/// Those that nobody but their readers looks at, so that a server makes them once it is ready, or is asked for their group.
+/// Initial objects that only their readers use, so that a server creates them once it is ready, or when their group is
+/// requested.
 pub fn deferred_objects() -> Vec<(&'static str, &'static str, Value)> {
     made_by_server(|kind| match kind.initial {
         Some(Initial::Deferred(objects)) => Some(objects),
@@ -202,7 +204,7 @@ pub fn is_deferred(group: &str) -> bool {
     GROUPS.contains(&group)
 }
 
-/// Brings an object into the form that the store of Kubernetes gives back; one of a custom kind stays as it is.
+/// Brings an object into the form that the store of Kubernetes returns; objects of custom kinds are unchanged.
 pub fn settle_stored(object: &mut Value) {
     let message = type_of(object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
     if let Some(message) = message {

@@ -23,7 +23,8 @@ const DEPRECATED_LABELS: [(&str, &str); 8] = [
     ("node-role.kubernetes.io/master", r#"use "node-role.kubernetes.io/control-plane" instead"#),
 ];
 
-/// A `NodeSelector`. `checks_values` says whether values must be those of labels; what was there before is forgiven.
+/// A `NodeSelector`. `checks_values` says whether values must be valid label values; invalid ones that were there
+/// before are forgiven.
 pub fn validate(selector: &FieldRef<'_>, checks_values: bool) -> ErrorList {
     let terms = selector.field("nodeSelectorTerms");
     let mut errors = ErrorList::new();
@@ -108,12 +109,12 @@ pub fn has_invalid_value(selector: Option<&Value>) -> bool {
     values.any(|value| !names::is_valid_label_value(value.as_str().unwrap_or_default()).is_empty())
 }
 
-/// What is said of a label that is no longer set.
+/// The warning about a label that is no longer set.
 pub fn deprecation(key: &str) -> Option<&'static str> {
     DEPRECATED_LABELS.iter().find(|(label, _)| *label == key).map(|(_, what)| *what)
 }
 
-/// Warnings of a term; those of its values where validation does not look at them.
+/// Warnings about a term; about its values only if validation does not check them.
 pub fn term_warnings(term: &FieldRef<'_>, checks_values: bool) -> Vec<String> {
     let mut warnings = Vec::new();
     for expression in term.field("matchExpressions").items() {

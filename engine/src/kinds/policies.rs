@@ -31,7 +31,7 @@ const MUTABLE_OPERATIONS: [&str; 4] = ["*", "CONNECT", "CREATE", "UPDATE"];
 pub struct BindingStrategy {
     /// Sets what Go sets in a binding that it has read.
     pub set_defaults: fn(&mut Value),
-    /// What is wrong with a binding.
+    /// The errors of a binding.
     pub validate: fn(&Value) -> ErrorList,
 }
 
@@ -346,13 +346,13 @@ impl Compiler {
         expression::compile(&self.env(expression), expression, wanted).map(|(_, ty)| ty)
     }
 
-    /// What is wrong with an expression that gives one of `wanted`.
+    /// The errors of an expression that gives one of `wanted`.
     pub fn fault(&self, field: &FieldRef<'_>, wanted: &[Type]) -> Option<Error> {
         let error = self.check(field.text(), wanted).err()?;
         Some(error.into_field_error(field.path(), field.text()))
     }
 
-    /// What is wrong with an expression that makes a message: it may not ask who may do what.
+    /// The errors of an expression that makes a message: it may not ask who may do what.
     pub fn message_fault(&self, field: &FieldRef<'_>) -> Option<Error> {
         let env = self.declared.without_authorizer().environment(self.expressions(field.text()));
         let error = expression::compile(&env, field.text(), &[Type::String]).err()?;

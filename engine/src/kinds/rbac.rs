@@ -28,7 +28,7 @@ impl Reach {
     }
 }
 
-/// What is wrong with the metadata: names are restricted by their place in a path alone.
+/// The errors of the metadata: names are restricted by their place in a path alone.
 fn validate_metadata(object: &Value, reach: Reach) -> ErrorList {
     // As the reference has it, the beginning of a name is held to what a name is.
     metadata::validate(object, reach.is_namespaced(), |name, _| names::is_path_segment(name, false))
@@ -64,7 +64,7 @@ fn selectors(role: &Value) -> &[Value] {
     role.items_at(&["aggregationRule", "clusterRoleSelectors"])
 }
 
-/// What is wrong with a role. Wrong values in its selectors are let pass where some were wrong before.
+/// The errors of a role. Wrong values in its selectors are let pass where some were wrong before.
 fn validate_role(role: &Value, reach: Reach, checks_values: bool) -> ErrorList {
     let rules = Path::new("rules");
     let mut errors = validate_metadata(role, reach);
@@ -132,7 +132,7 @@ pub fn set_binding_defaults(binding: &mut Value) {
     }
 }
 
-/// What is wrong with a binding.
+/// The errors of a binding.
 pub fn validate_binding(binding: &Value, reach: Reach) -> ErrorList {
     let role_kinds: &[&str] = if reach.is_namespaced() { &["Role", "ClusterRole"] } else { &["ClusterRole"] };
     let mut errors = validate_metadata(binding, reach);
@@ -191,7 +191,7 @@ fn validate_subject(subject: &Value, reach: Reach, path: &Path<'_>) -> ErrorList
     errors
 }
 
-/// What is wrong with a binding that was changed: it stays one to the role that it began with.
+/// The errors of a binding that was changed: it stays one to the role that it began with.
 pub fn validate_binding_update(new: &Value, old: &Value, reach: Reach) -> ErrorList {
     let mut errors = validate_binding(new, reach);
     errors.extend(metadata::validate_update(new, old));

@@ -17,7 +17,7 @@ pub fn is_of_kubernetes(name: &str) -> bool {
     host == "kubernetes.io" || host.ends_with(".kubernetes.io")
 }
 
-/// What is wrong with the name of a signer, `example.com/signer-name`.
+/// The errors of the name of a signer, `example.com/signer-name`.
 pub fn validate_name(field: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     if field.is_empty() {
@@ -52,7 +52,7 @@ fn validate_labels(field: &FieldRef<'_>, segment: &str, check: fn(&str) -> Vec<S
     faults.into_iter().map(|fault| Error::invalid(field.path(), segment, why(fault))).collect()
 }
 
-/// What is wrong with the name of a bundle: `NAME`, or `example.com:signer:NAME`.
+/// The errors of the name of a bundle: `NAME`, or `example.com:signer:NAME`.
 pub fn trust_bundle_name(name: &str) -> Vec<String> {
     let Some((prefix, own)) = name.rsplit_once(':') else { return names::is_dns1123_subdomain(name) };
     if prefix.is_empty() {

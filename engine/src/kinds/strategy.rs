@@ -229,7 +229,7 @@ pub trait Strategy: Send + Sync {
         self.prepare_create(version, object);
     }
 
-    /// What is wrong with a new object.
+    /// The errors of a new object.
     fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList;
 
     /// [`Strategy::validate_create`] of a kind that has rules: `observe` is told each evaluation of one.
@@ -262,7 +262,7 @@ pub trait Strategy: Send + Sync {
         &[]
     }
 
-    /// What is wrong with an update.
+    /// The errors of an update.
     fn validate_update(&self, version: &ServedVersion, subresource: Subresource, new: &Value, old: &Value)
     -> ErrorList;
 

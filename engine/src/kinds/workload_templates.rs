@@ -18,8 +18,9 @@ const TEMPLATE: &str = "scheduling.v1alpha3.CompositePodGroupTemplate";
 /// How many templates may stand within each other; a template of pods is the innermost.
 const DEPTH_MAX: usize = 4;
 
-/// What is wrong with the templates of a Workload beside what their markers say: each has a name of its own, they don't go too
-/// deep, they have one priority, and a composite one has others within. Of those that are too deep nothing else is told.
+/// The errors of the templates of a Workload beside what their markers say: each has a name of its own, they don't go
+/// too deep, they have one priority, and a composite one has others within. Of those that are too deep nothing else is
+/// told.
 pub fn validate(spec: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut names: HashSet<String> = spec.field(GROUPS).items().map(|group| group.text_of("name").to_owned()).collect();

@@ -1,4 +1,4 @@
-//! Addresses of the Internet and their prefixes, as Go's `net/netip` reads them, with its words for those that it can't.
+//! IP addresses and prefixes, as Go's `net/netip` reads them, with its errors.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -22,7 +22,7 @@ pub struct Address<'t> {
 pub struct AddressError {
     text: String,
     what: &'static str,
-    /// What could not be read; empty for the whole text.
+    /// The part that could not be read; empty for the whole text.
     place: String,
 }
 
@@ -51,7 +51,7 @@ pub fn parse(text: &str) -> Result<Address<'_>, AddressError> {
     Err(AddressError { text: text.to_owned(), what: fault.what, place: fault.at.to_owned() })
 }
 
-/// Reads an address as Kubernetes did at first: parts of IPv4 may have leading zeros, and there are no zones.
+/// Reads an address as early versions of Kubernetes did: parts of IPv4 may have leading zeros, and there are no zones.
 pub fn parse_sloppy(text: &str) -> Option<IpAddr> {
     let at = text.rfind(':').map_or(0, |at| at + 1);
     let (before, last) = text.split_at(at);
@@ -67,7 +67,7 @@ pub fn parse_sloppy(text: &str) -> Option<IpAddr> {
     parse(&address).ok().filter(|address| address.zone.is_none()).map(|address| address.ip)
 }
 
-/// What is wrong, and what could not be read.
+/// The error, and the part that could not be read.
 struct UnreadableAddress<'t> {
     what: &'static str,
     at: &'t str,
@@ -135,9 +135,9 @@ fn parse_v6(text: &str) -> Result<Address<'_>, UnreadableAddress<'_>> {
     Ok(Address { ip: IpAddr::V6(groups.expanded()?), zone })
 }
 
-/// What is read of an IPv6 address.
+/// The groups read so far of an IPv6 address.
 struct Groups<'t> {
-    /// What is not read yet.
+    /// The text that is not read yet.
     rest: &'t str,
     bytes: [u8; 16],
     filled: usize,
@@ -150,7 +150,7 @@ impl<'t> Groups<'t> {
         self.filled == 0 && self.gap.is_none()
     }
 
-    /// Reads a group, or an IPv4 address at the end, and what separates it from the next one.
+    /// Reads a group, or an IPv4 address at the end, and the separator after it.
     fn read(&mut self) -> Result<(), UnreadableAddress<'t>> {
         let rest = self.rest;
         let digits = rest.bytes().take_while(u8::is_ascii_hexdigit).count();
@@ -218,7 +218,7 @@ impl<'t> Groups<'t> {
     }
 }
 
-/// An address and how many of its leading bits are the network's.
+/// An address, and how many of its leading bits belong to the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefix {
     /// The address before the slash.
@@ -250,7 +250,7 @@ enum PrefixFault {
 }
 
 impl Prefix {
-    /// Reads `10.0.0.0/8`; the address may have bits behind the prefix.
+    /// Reads `10.0.0.0/8`; the address may have bits set after the prefix.
     ///
     /// # Errors
     ///
@@ -271,7 +271,7 @@ impl Prefix {
         Ok(Prefix { ip: address.ip, bits: bits.ok_or_else(|| error(PrefixFault::Length))? })
     }
 
-    /// The same without the bits behind the prefix.
+    /// The same with the bits after the prefix cleared.
     #[must_use]
     pub fn masked(self) -> Self {
         let ip = match self.ip {
@@ -296,7 +296,7 @@ fn width(ip: IpAddr) -> u8 {
     if ip.is_ipv4() { 32 } else { 128 }
 }
 
-/// The `bits` leading ones of a number of `width` bits.
+/// A number of `width` bits whose leading `bits` are ones.
 fn mask(bits: u8, width: u8) -> u128 {
     let ones = u128::MAX >> (128 - u32::from(width));
     ones & !ones.checked_shr(u32::from(bits)).unwrap_or(0)

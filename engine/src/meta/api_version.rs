@@ -20,7 +20,7 @@ pub fn split_api_version(api_version: &str) -> Result<(&str, &str), ApiVersionEr
     }
 }
 
-/// The group and version of an `apiVersion`, well formed or not: what stands before the first slash, and after it.
+/// The group and version of an `apiVersion`, well formed or not: the text before the first slash, and after it.
 pub fn group_version(api_version: &str) -> (&str, &str) {
     api_version.split_once('/').unwrap_or(("", api_version))
 }

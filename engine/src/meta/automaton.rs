@@ -1,10 +1,10 @@
-//! Matching that says how far it has come: an automaton that is driven byte by byte.
+//! Matching in countable steps: an automaton that is driven byte by byte.
 //!
-//! In: the parsed form of a pattern, and texts. Out: whether they match, and where. The states of the automaton are made when
-//! they are met and kept up to a limit, so that a byte costs no more than a look-up, or the making of one state.
+//! In: the parsed form of a pattern, and texts. Out: whether they match, and where. The states of the automaton are
+//! built lazily and cached up to a limit, so that a byte costs at most a look-up, or building one state.
 //!
-//! The engine of `regex-automata` that chooses among several algorithms is faster for short texts, but goes through a text in
-//! one piece, which takes as long as the text times the pattern.
+//! The meta engine of `regex-automata` is faster for short texts, but goes through a text in one piece, which takes
+//! time in proportion to the text times the pattern.
 
 use std::ops::Range;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -17,34 +17,34 @@ use regex_syntax::hir::Hir;
 
 use crate::work;
 
-/// Bytes of states that are made for a search before it starts over with none.
+/// The most bytes of states that a search builds before it clears the cache.
 const CACHE_BYTES_MAX: usize = 16 << 20;
-/// Bytes of states that are kept from one search to the next.
+/// The most bytes of states that are kept from one search to the next.
 const CACHE_BYTES_KEPT: usize = 2 << 20;
-/// Bytes of a text between two counts of them.
+/// How many bytes of a text are counted at once.
 const PIECE_BYTES: usize = 1024;
-/// Of so many states of the pattern one step is counted where a state of the automaton is made.
+/// Building a state of the automaton counts one step per this many states of the pattern.
 const STATES_PER_STEP: u64 = 64;
 
 /// The automaton of a pattern.
 #[derive(Debug)]
 pub(super) struct Automaton {
     forward: Direction,
-    /// Finds where a match begins, which most searches don't ask.
+    /// Finds the start of a match, which most searches don't need.
     backward: OnceLock<Direction>,
 }
 
 #[derive(Debug)]
 struct Direction {
     dfa: DFA,
-    /// What the last search left.
+    /// The cache that the last search left.
     cache: Mutex<Option<Box<Cache>>>,
-    /// Steps of making a state.
+    /// The steps of building a state.
     steps: usize,
 }
 
 impl Automaton {
-    /// The automaton of `hir`, which has about so many states.
+    /// The automaton of `hir`, which has about this many states.
     pub fn new(hir: &Hir, states: u64) -> Self {
         Automaton { forward: Direction::new(hir, states, false), backward: OnceLock::new() }
     }
@@ -55,7 +55,7 @@ impl Automaton {
         let mut start = 0;
         let found = loop {
             match self.forward.end(&mut cache, text.as_bytes(), start, true) {
-                // An empty match within a character is none.
+                // An empty match within a character does not count.
                 Some(end) if !text.is_char_boundary(end) => start = end + 1,
                 found => break found.is_some(),
             }
@@ -64,7 +64,7 @@ impl Automaton {
         found
     }
 
-    /// The first match that begins at `start` or after it; `hir` is what this was made of.
+    /// The first match that begins at `start` or after it; `hir` is what the automaton was made from.
     pub fn find(&self, text: &str, mut start: usize, hir: impl FnOnce() -> (Hir, u64)) -> Option<Range<usize>> {
         let mut cache = self.forward.take_cache();
         let mut hir = Some(hir);
@@ -83,7 +83,7 @@ impl Automaton {
         found
     }
 
-    /// Made outside of the lock, as it may be ended.
+    /// Built outside the lock, as the budget may abort it.
     fn backward(&self, hir: &mut Option<impl FnOnce() -> (Hir, u64)>) -> &Direction {
         let made = match (self.backward.get(), hir.take()) {
             (None, Some(hir)) => {
@@ -123,7 +123,8 @@ impl Direction {
         }
     }
 
-    /// Where the first match from `start` on ends; the shortest one with `earliest`, else that which Go prefers.
+    /// The end of the first match from `start` on; of the shortest one with `earliest`, else of the one that Go
+    /// prefers.
     fn end(&self, cache: &mut Cache, text: &[u8], start: usize, earliest: bool) -> Option<usize> {
         if start > text.len() {
             return None;
@@ -137,7 +138,7 @@ impl Direction {
             work::bytes(piece.len());
             for byte in piece {
                 state = self.next(cache, state, *byte);
-                // A match is told a byte late.
+                // A match is reported one byte late.
                 if state.is_match() {
                     end = Some(at);
                     if earliest {
@@ -153,7 +154,7 @@ impl Direction {
         if last.is_match() { Some(text.len()) } else { end }
     }
 
-    /// Where the match begins that ends where `range` does.
+    /// The start of the match that ends where `range` does.
     fn begin(&self, cache: &mut Cache, text: &[u8], range: Range<usize>) -> usize {
         let input = Input::new(text).range(range.clone()).anchored(Anchored::Yes);
         let mut state = self.dfa.start_state_reverse(cache, &input).expect(NEVER_FAILS);

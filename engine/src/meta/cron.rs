@@ -1,6 +1,6 @@
-//! Schedules of cron, as far as they are checked: `*/5 1-3 * JAN,FEB MON`, `@daily`, `@every 1h30m`.
+//! Cron schedules and their validation: `*/5 1-3 * JAN,FEB MON`, `@daily`, `@every 1h30m`.
 //!
-//! In: a text. Out: what is wrong with it. When a schedule is due, nobody asks here.
+//! In: a text. Out: its error. The times at which a schedule is due are not computed here.
 //!
 //! Source: `ParseStandard` of robfig/cron 3.0, whose errors clients see.
 
@@ -11,7 +11,7 @@ use super::time_zone::{self, TimeZoneError};
 use super::{NumberError, atoi};
 use crate::work;
 
-/// What a field may say: the least and the largest number, and names from the least on.
+/// The range of a field: the least and the largest number, and names from the least on.
 #[derive(Clone, Copy)]
 struct CronBounds {
     min: u64,
@@ -33,13 +33,13 @@ const FIELDS: [CronBounds; 5] = [
 
 const DESCRIPTORS: [&str; 7] = ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"];
 
-/// What is wrong with a schedule, in the words of the library, and where that panics, of the panic.
+/// The error of a schedule, in the words of the library; where the library panics, in those of the panic.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CronError {
     /// There is nothing.
     #[error("empty spec string")]
     Empty,
-    /// There is a time zone and nothing else.
+    /// There is only a time zone.
     #[error("invalid schedule format: runtime error: slice bounds out of range [:-1]")]
     ZoneAlone,
     /// There is no such time zone.
@@ -50,7 +50,7 @@ pub enum CronError {
         /// Why it can't be loaded.
         error: TimeZoneError,
     },
-    /// A word behind `@` that means nothing.
+    /// An unknown word after `@`.
     #[error("unrecognized descriptor: {0}")]
     Descriptor(String),
     /// An interval that can't be read.
@@ -58,7 +58,7 @@ pub enum CronError {
     Interval {
         /// `@every` and the interval.
         descriptor: String,
-        /// What is wrong with the interval.
+        /// The error of the interval.
         error: DurationError,
     },
     /// Other than five fields.
@@ -103,7 +103,7 @@ pub enum CronError {
     /// `*/0`
     #[error("step of range should be a positive number: {0}")]
     Step(String),
-    /// Something else than a number.
+    /// Not a number.
     #[error("failed to parse int from {text}: {error}")]
     Number {
         /// As it is written.
@@ -125,7 +125,7 @@ pub enum CronError {
 ///
 /// # Errors
 ///
-/// What is wrong with it first.
+/// The first error.
 pub fn check(schedule: &str) -> Result<(), CronError> {
     if schedule.is_empty() {
         return Err(CronError::Empty);

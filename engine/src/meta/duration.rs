@@ -1,4 +1,4 @@
-//! Lengths of time as Go reads them, in nanoseconds.
+//! Durations as Go reads them, in nanoseconds.
 
 use thiserror::Error;
 
@@ -6,7 +6,7 @@ use super::number::{NumberError, atoi};
 use crate::value::go_quote;
 use crate::work;
 
-/// Reads `1h30m`, `-1.5s`, `.5ms`, `0` as Go's `time.ParseDuration` does; some 292 years either way.
+/// Reads `1h30m`, `-1.5s`, `.5ms`, `0` as Go's `time.ParseDuration` does; the limit is some 292 years either way.
 pub fn parse(text: &str) -> Option<i64> {
     const LIMIT: u64 = 1 << 63;
     work::bytes(text.len());
@@ -40,7 +40,7 @@ pub fn parse(text: &str) -> Option<i64> {
         if value > LIMIT {
             return None;
         }
-        // Both are 2^63 at most; twice that is as good as nothing, in Go too.
+        // Both are at most 2^63; twice that wraps to zero, in Go too.
         total = total.wrapping_add(value);
         if total > LIMIT {
             return None;
@@ -49,7 +49,7 @@ pub fn parse(text: &str) -> Option<i64> {
     if negative { Some((total as i64).wrapping_neg()) } else { i64::try_from(total).ok() }
 }
 
-/// Why a text is not a length of time, in Go's words.
+/// Why a text is not a duration, in Go's words.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DurationError {
     /// A number without a unit.
@@ -66,10 +66,10 @@ pub enum DurationError {
     /// Anything else.
     #[error("time: invalid duration {}", go_quote(.0))]
     Invalid(String),
-    /// A text with no number and unit in it, where words stand for units.
+    /// A text without a number and unit, where units may be words.
     #[error("unable to parse {0} as duration")]
     Wordless(String),
-    /// A number that is too large, where words stand for units.
+    /// A number that is too large, where units may be words.
     #[error(transparent)]
     Number(#[from] NumberError),
 }
@@ -78,7 +78,7 @@ pub enum DurationError {
 ///
 /// # Errors
 ///
-/// The text is not a length of time: `time: missing unit in duration "1"`.
+/// The text is not a duration: `time: missing unit in duration "1"`.
 pub fn parse_go(text: &str) -> Result<i64, DurationError> {
     parse(text).ok_or_else(|| match first_odd_unit(text) {
         Some("") => DurationError::MissingUnit(text.to_owned()),
@@ -87,7 +87,7 @@ pub fn parse_go(text: &str) -> Result<i64, DurationError> {
     })
 }
 
-/// The first unit that is not one, if nothing else is wrong before it.
+/// The first invalid unit, if there is no other error before it.
 fn first_odd_unit(text: &str) -> Option<&str> {
     let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
     while !rest.is_empty() {
@@ -110,7 +110,7 @@ fn first_odd_unit(text: &str) -> Option<&str> {
     None
 }
 
-/// A length of time as Go prints it: `1h30m0s`, `1.5ms`, `0s`.
+/// A duration as Go prints it: `1h30m0s`, `1.5ms`, `0s`.
 pub fn print_go(nanoseconds: i64) -> String {
     let sign = if nanoseconds < 0 { "-" } else { "" };
     let all = nanoseconds.unsigned_abs();
@@ -132,7 +132,7 @@ pub fn print_go(nanoseconds: i64) -> String {
     }
 }
 
-/// So many units, with as many digits behind the point as it takes.
+/// A number of units, with as many digits after the point as necessary.
 fn with_fraction(nanoseconds: u64, unit: u64) -> String {
     let (whole, rest) = (nanoseconds / unit, nanoseconds % unit);
     if rest == 0 {
@@ -155,7 +155,7 @@ fn nanos_of(unit: &str) -> Option<u64> {
     })
 }
 
-/// `digits` behind a point, of a unit of `unit` nanoseconds. As many digits count as fit 63 bits.
+/// `digits` after a point, of a unit of `unit` nanoseconds. Only as many digits count as fit 63 bits.
 fn fraction_of(digits: &str, unit: u64) -> u64 {
     const LIMIT: u64 = 1 << 63;
     let (mut numerator, mut scale) = (0_u64, 1.0_f64);
@@ -177,8 +177,8 @@ fn count_digits(text: &str) -> usize {
     text.bytes().take_while(u8::is_ascii_digit).count()
 }
 
-/// Reads the value of a field whose format is `duration`: as [`parse`], or numbers with the words of units anywhere in the
-/// text, `in 2 days`. A sum too large wraps.
+/// Reads the value of a field whose format is `duration`: as [`parse`], or numbers with units as words anywhere in the
+/// text, `in 2 days`. A sum that is too large wraps.
 ///
 /// # Errors
 ///
@@ -187,7 +187,7 @@ pub fn parse_lenient(text: &str) -> Result<i64, DurationError> {
     parse(text).map_or_else(|| parse_worded(text), Ok)
 }
 
-/// The words of units: the last of each may be the start of a longer word.
+/// The words for units: the last of each may be the start of a longer word.
 const WORDS: [(&[&str], &str, i64); 8] = [
     (&["ns"], "nano", 1),
     (&["us", "\u{b5}s"], "micro", 1_000),

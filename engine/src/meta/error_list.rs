@@ -1,7 +1,7 @@
-//! Lists of field errors that can't grow without bound.
+//! Lists of field errors of limited size.
 //!
-//! In: errors, each with its field and the value that is wrong. Out: the first of them, up to [`ERRORS_BYTES_MAX`] of text, and how
-//! many more there were. A small object may have many errors that each quote all of it.
+//! In: errors, each with its field and the invalid value. Out: the first of them, up to [`ERRORS_BYTES_MAX`] of text,
+//! and how many more there were. A small object may have many errors, each of which quotes the whole object.
 
 use std::collections::HashSet;
 use std::ops::{Deref, DerefMut};
@@ -9,17 +9,17 @@ use std::ops::{Deref, DerefMut};
 use super::field::{Error, ErrorType};
 use crate::work;
 
-/// Bytes of the texts of the errors that one answer tells; the first error is told whatever its length. The reference has
-/// no such limit.
+/// The most bytes of error texts in one answer; the first error is reported whatever its length. The reference has no
+/// such limit.
 pub const ERRORS_BYTES_MAX: usize = 1 << 20;
 
 /// Errors in the order that they were found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ErrorList {
     errors: Vec<Error>,
-    /// How long their texts are; the bound where it has been reached.
+    /// The length of their texts; stops growing at the limit.
     bytes: usize,
-    /// How many are not told.
+    /// The number of errors left out.
     untold: usize,
     /// The kinds of all errors, one bit each.
     kinds: u16,
@@ -31,13 +31,13 @@ impl ErrorList {
         ErrorList { errors: Vec::new(), bytes: 0, untold: 0, kinds: 0 }
     }
 
-    /// Adds an error; where the list is full, it is only counted.
+    /// Adds an error; if the list is full, only counts it.
     pub fn push(&mut self, error: Error) {
         let kind = error.kind;
         self.push_with(kind, || error);
     }
 
-    /// [`ErrorList::push`] of an error of `kind` that is not made where the list is full.
+    /// [`ErrorList::push`] of an error of `kind` that is not made if the list is full.
     pub fn push_with(&mut self, kind: ErrorType, error: impl FnOnce() -> Error) {
         work::step();
         self.kinds |= bit(kind);
@@ -49,7 +49,7 @@ impl ErrorList {
         let bytes = error.field.len() + error.body().len();
         work::bytes(bytes);
         if !self.errors.is_empty() && self.bytes + bytes > ERRORS_BYTES_MAX {
-            // From here on none is told, as the order tells what comes first.
+            // From here on none is kept, as the first errors must be the ones reported.
             self.bytes = ERRORS_BYTES_MAX;
             self.untold += 1;
             return;
@@ -63,12 +63,12 @@ impl ErrorList {
         errors.add_to(self);
     }
 
-    /// Whether what is added now is only counted.
+    /// Whether further errors are only counted.
     pub fn is_full(&self) -> bool {
         self.bytes >= ERRORS_BYTES_MAX
     }
 
-    /// Whether an error of one of these kinds is among them, told or not.
+    /// Whether there is an error of one of these kinds, even one that was left out.
     pub fn has_any(&self, kinds: &[ErrorType]) -> bool {
         kinds.iter().any(|kind| self.kinds & bit(*kind) != 0)
     }
@@ -78,7 +78,7 @@ impl ErrorList {
         self.errors
     }
 
-    /// How many errors there are beside those of the list.
+    /// The number of errors that were left out.
     pub fn untold(&self) -> usize {
         self.untold
     }
@@ -99,7 +99,7 @@ impl ErrorList {
         }
     }
 
-    /// The errors without those that say what one before them says.
+    /// The errors without those whose text repeats an earlier one.
     pub fn distinct(mut self) -> Self {
         let mut seen = HashSet::with_capacity(self.errors.len());
         self.errors.retain(|error| seen.insert(error.to_string()));
@@ -107,7 +107,7 @@ impl ErrorList {
     }
 }
 
-/// The place of a kind among the bits of all of them.
+/// The bit of a kind.
 const fn bit(kind: ErrorType) -> u16 {
     1 << kind as u16
 }
@@ -126,7 +126,7 @@ impl DerefMut for ErrorList {
     }
 }
 
-/// Errors that were found somewhere.
+/// Errors that a check found.
 pub trait Found {
     fn add_to(self, list: &mut ErrorList);
 }
@@ -138,7 +138,7 @@ impl<I: IntoIterator<Item = Error>> Found for I {
 }
 
 impl Found for ErrorList {
-    /// What is not told stays counted.
+    /// Errors that were left out stay counted.
     fn add_to(self, list: &mut ErrorList) {
         let ErrorList { errors, untold, kinds, .. } = self;
         list.extend(errors);
@@ -185,7 +185,7 @@ mod tests {
     use crate::meta::field::Path;
     use crate::value::Value;
 
-    /// Errors that quote a text of so many bytes.
+    /// Errors that each quote a text of this many bytes.
     fn errors(count: usize, bytes: usize) -> ErrorList {
         let quoted = "x".repeat(bytes);
         let path = Path::new("items");

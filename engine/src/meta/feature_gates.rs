@@ -1,8 +1,8 @@
-//! Feature gates: which ones a minor version of Kubernetes knows, and which of them are open.
+//! Feature gates: which ones a minor version of Kubernetes knows, and which of them are enabled.
 //!
-//! In: `--feature-gates` as kube-apiserver takes it. Out: what is set of the gates that change what this server does, or
-//! kube-apiserver's error. Gates that it knows and that mean nothing here are taken. `schemas/feature-gates.txt` has all of
-//! them, by minor; it is the only place.
+//! In: `--feature-gates` as kube-apiserver takes it. Out: the settings of the gates that affect this server, or
+//! kube-apiserver's error. Other gates that kube-apiserver knows are accepted. `schemas/feature-gates.txt` lists all of
+//! them, by minor; there is no other list.
 //!
 //! Source: `featuregate` of `k8s.io/component-base`, release 1.37.
 
@@ -26,16 +26,16 @@ pub enum GateError {
     /// No gate of the minor has this name.
     #[error("unrecognized feature gate: {0}")]
     Unknown(String),
-    /// Another component than kube-apiserver is named.
+    /// It names a component other than kube-apiserver.
     #[error("component not registered: {0}")]
     Component(String),
     /// There is no `=`.
     #[error("missing bool value for {0}")]
     Missing(String),
-    /// What is behind the `=` is not a truth value.
+    /// The text after the `=` is not a boolean.
     #[error("invalid value of {0}={1}, err: strconv.ParseBool: parsing {1:?}: invalid syntax")]
     Invalid(String, String),
-    /// The gates have one value only.
+    /// The gates are locked to their default.
     #[error("{}", locked(.0))]
     Locked(Vec<(String, bool)>),
 }
@@ -48,7 +48,7 @@ fn locked(gates: &[(String, bool)]) -> String {
     if let [only] = texts.as_slice() { only.clone() } else { format!("[{}]", texts.join(", ")) }
 }
 
-/// What a gate is from a minor on; `None` from where on it is unknown.
+/// The spec of a gate since a minor; `None` since it was removed.
 type GateChange = (Minor, Option<Spec>);
 
 /// A gate in a minor.
@@ -92,18 +92,18 @@ impl ReadLine for GateChange {
     }
 }
 
-/// What a gate is in a minor; `None` where it is not known.
+/// The spec of a gate in a minor; `None` if the gate is unknown there.
 fn spec(name: &str, minor: Minor) -> Option<Spec> {
     KNOWN.get(name)?.iter().rev().find(|(since, _)| *since <= minor)?.1
 }
 
 impl Gate {
-    /// Whether there is the gate in a minor, or was before.
+    /// Whether the gate exists in a minor, or did before.
     pub fn is_known_in(self, minor: Minor) -> bool {
         KNOWN.get(self.name()).and_then(|changes| changes.first()).is_some_and(|(since, _)| *since <= minor)
     }
 
-    /// Whether it is open in a minor unless somebody sets it. A gate that is gone was open for good.
+    /// Whether it is enabled by default in a minor. A gate that was removed was enabled for good.
     pub fn is_open_in(self, minor: Minor) -> bool {
         static OPEN: LazyLock<[[bool; Minor::COUNT]; NAMES.len()]> = LazyLock::new(|| {
             let is_open =
@@ -116,17 +116,17 @@ impl Gate {
 }
 
 impl Minor {
-    /// Whether a feature gate is open: as somebody has set it, or else by default.
+    /// Whether a feature gate is enabled: as it was set, or else by default.
     pub fn opens(self, gate: Gate) -> bool {
         self.gates().get(gate).unwrap_or_else(|| gate.is_open_in(self))
     }
 }
 
 impl Gates {
-    /// Reads `A=true,kube:B=false` for a minor. `AllAlpha` and `AllBeta` stand for those that are not named.
+    /// Reads `A=true,kube:B=false` for a minor. `AllAlpha` and `AllBeta` stand for the gates that are not named.
     ///
     /// # Errors
-    /// kube-apiserver's, for a gate that the minor does not know or that is locked, and for a text of another form.
+    /// kube-apiserver's, for a gate that the minor does not know or that is locked, and for a malformed text.
     pub fn parse(text: &str, minor: Minor) -> Result<Gates, GateError> {
         let mut named: Vec<(&str, bool)> = Vec::new();
         for entry in text.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
@@ -171,7 +171,7 @@ fn stage_named(name: &str) -> Option<GateStage> {
     }
 }
 
-/// As `strconv.ParseBool` of Go reads it.
+/// Reads a boolean as Go's `strconv.ParseBool` does.
 fn truth(text: &str) -> Option<bool> {
     match text {
         "1" | "t" | "T" | "TRUE" | "true" | "True" => Some(true),
@@ -201,7 +201,7 @@ mod tests {
         );
         check(37, "kube:WatchList=false,kube:MemoryQoS=true", Ok(&[(Gate::WatchList, false)]));
         check(37, "NoSuchGate=true", Err("unrecognized feature gate: NoSuchGate"));
-        // Known later, and no longer.
+        // Added later, and removed since.
         check(29, "CustomResourceFieldSelectors=true", Err("unrecognized feature gate: CustomResourceFieldSelectors"));
         check(32, "ValidatingAdmissionPolicy=true", Err("unrecognized feature gate: ValidatingAdmissionPolicy"));
         check(
@@ -224,7 +224,7 @@ mod tests {
         let gates = Gates::parse("AllAlpha=true,WatchList=false", Minor::of(29)).expect("the gates are known");
         assert_eq!(gates.get(Gate::CrdValidationRatcheting), Some(true));
         assert_eq!(gates.get(Gate::WatchList), Some(false));
-        // Beta, and not known yet.
+        // Beta, and not enabled by default yet.
         assert_eq!(gates.get(Gate::ValidatingAdmissionPolicy), None);
         assert_eq!(gates.get(Gate::HostnameOverride), None);
     }

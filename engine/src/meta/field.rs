@@ -9,7 +9,7 @@ use crate::work;
 
 pub use super::error_list::{ERRORS_BYTES_MAX, ErrorList};
 
-/// Where a field stands: `spec.versions[0].schema`, `metadata.labels[a/b]`. Cheap to extend, as it borrows its parent.
+/// The path of a field: `spec.versions[0].schema`, `metadata.labels[a/b]`. Cheap to extend, as it borrows its parent.
 ///
 /// The root prints as `<nil>`, as Go's nil path does.
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +74,7 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-/// What is wrong with a field; named and spelled as Kubernetes' `field.ErrorType`.
+/// The kind of an error; named and spelled as Kubernetes' `field.ErrorType`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ErrorType {
     /// The value is not there.
@@ -99,7 +99,7 @@ pub enum ErrorType {
     TooFew,
     /// The server failed.
     Internal,
-    /// The value is of another type.
+    /// The value is of the wrong type.
     TypeInvalid,
 }
 
@@ -122,7 +122,7 @@ impl ErrorType {
         }
     }
 
-    /// The words that open the message: `Invalid value`, …
+    /// The words at the start of the message: `Invalid value`, …
     pub const fn words(self) -> &'static str {
         match self {
             ErrorType::NotFound => "Not found",
@@ -147,7 +147,7 @@ impl ErrorType {
     }
 }
 
-/// What an error is about, for code that handles it before it is shown.
+/// The subject of an error, for code that handles it before it is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ErrorSubject {
     /// The value of the field.
@@ -155,62 +155,63 @@ pub enum ErrorSubject {
     Value,
     /// A field that its type does not have.
     UnknownField,
-    /// A value that Go's decoder can't read; the detail is all that it says.
+    /// A value that Go's decoder can't read; the detail is the whole message.
     Unreadable,
     /// A rule that the value breaks, or that can't be evaluated for it: the number of the evaluation, from 0.
     Rule(usize),
     /// Rules that were not run, as the value has other errors.
     SkippedRules,
-    /// An expression that does not compile: what is wrong with it, in the order of the text.
+    /// An expression that does not compile: its errors, in the order of the text.
     Expression(Vec<ExpressionFault>),
-    /// An expression that costs too much by the estimate, alone or with others.
+    /// An expression whose estimated cost is too high, alone or with others.
     EstimatedCost,
-    /// What keeps a schema from being structural.
+    /// A reason why a schema is not structural.
     Structure,
 }
 
-/// One thing that is wrong with an expression.
+/// A single error in an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpressionFault {
-    /// The line, from 1; 0 where the whole expression is meant.
+    /// The line, from 1; 0 for the whole expression.
     pub line: usize,
     /// The column, from 1.
     pub column: usize,
     /// What is wrong.
     pub message: String,
-    /// What the environment does not declare, if that is what is wrong.
+    /// The undeclared reference, if that is the error.
     pub undeclared: Option<Undeclared>,
 }
 
-/// What an expression uses that its environment does not declare.
+/// A reference to something that an expression's environment does not declare.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Undeclared {
-    /// A variable or a type; where a function has a name of several parts, the first of these.
+    /// A variable or a type; for a function whose name has several parts, the first of these.
     Name(String),
     /// A function or a method.
     Function(String),
 }
 
 impl Undeclared {
-    /// As the expression has it.
+    /// The name as it is in the expression.
     pub fn name(&self) -> &str {
         let (Undeclared::Name(name) | Undeclared::Function(name)) = self;
         name
     }
 }
 
-/// One thing that is wrong with one field.
+/// A single error of a single field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Error {
     /// What kind of error it is.
     pub kind: ErrorType,
     /// The path as text; `<nil>` at the root.
     pub field: String,
-    /// `None` where Go has `OmitValueType`: the message then leaves the value out.
+    /// `None` for Go's `OmitValueType`: the message then omits the value.
     pub bad_value: Option<Value>,
-    /// How the message shows the bad value, where that is not as JSON with sorted keys: Go prints structs in their order.
+    /// The bad value as the message shows it, if not as JSON with sorted keys: Go prints structs in the order of their
+    /// fields.
     pub shown: Option<String>,
-    /// What is wrong, for people.
+    /// The description of the error, for people.
     pub detail: String,
     /// What the error is about.
     pub subject: ErrorSubject,
@@ -233,7 +234,7 @@ impl Error {
         Error::new(ErrorType::Invalid, path, None, detail)
     }
 
-    /// `Invalid value`, as of another type.
+    /// `Invalid value`, for a value of the wrong type.
     pub fn type_invalid(path: &Path<'_>, bad_value: impl Into<Value>, detail: impl Into<String>) -> Self {
         Error::new(ErrorType::TypeInvalid, path, Some(bad_value.into()), detail)
     }
@@ -253,7 +254,7 @@ impl Error {
         Error::new(ErrorType::NotFound, path, Some(bad_value.into()), "")
     }
 
-    /// `Unsupported value`, with those that are.
+    /// `Unsupported value`, with the supported ones.
     pub fn not_supported(path: &Path<'_>, bad_value: impl Into<Value>, supported: &[&str]) -> Self {
         let quoted: Vec<String> = supported.iter().map(|value| crate::value::go_quote(value)).collect();
         let detail = if quoted.is_empty() { String::new() } else { format!("supported values: {}", quoted.join(", ")) };
@@ -282,7 +283,7 @@ impl Error {
         Error::new(ErrorType::TooLong, path, Some(Value::from("<value omitted>")), detail)
     }
 
-    /// A list or map of `actual` entries where at most `max` may stand.
+    /// A list or map of `actual` entries, of which `max` are allowed.
     pub fn too_many(path: &Path<'_>, actual: i64, max: i64) -> Self {
         let detail = if max >= 0 {
             format!("must have at most {max} item{}", if max == 1 { "" } else { "s" })
@@ -293,7 +294,7 @@ impl Error {
         Error::new(ErrorType::TooMany, path, bad_value, detail)
     }
 
-    /// An error about the field whose path has the text `field`, which shows no value.
+    /// An error about the field with the path `field`, without a value.
     pub fn at(field: impl Into<String>, kind: ErrorType, detail: impl Into<String>) -> Self {
         Error {
             kind,
@@ -305,7 +306,7 @@ impl Error {
         }
     }
 
-    /// The field with the path `field`, which its type does not have.
+    /// The error for the field with the path `field`, which its type does not have.
     pub fn unknown_field(field: &str) -> Self {
         Error::at(field, ErrorType::Invalid, format!("unknown field \"{field}\"")).about(ErrorSubject::UnknownField)
     }

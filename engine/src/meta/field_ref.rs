@@ -1,6 +1,6 @@
-//! A field of an object: its value and its path, for validation that reads like what it says.
+//! A field of an object: its value and its path, so that validation code is easy to read.
 //!
-//! What is not there reads as Go's zero value: an empty text, 0, false, no items. A value of another type reads as
+//! An absent field reads as Go's zero value: an empty text, 0, false, no items. A value of a wrong type reads as
 //! absent, since objects are decoded by their type before they are validated.
 
 use super::field::{Error, Path};
@@ -20,7 +20,7 @@ impl<'a> FieldRef<'a> {
         FieldRef { value: Some(object), path: Path::ROOT }
     }
 
-    /// `value`, at `path`. Null is the same as nothing.
+    /// `value`, at `path`. Null counts as absent.
     pub fn new(value: Option<&'a Value>, path: Path<'a>) -> Self {
         FieldRef { value: value.filter(|value| !value.is_null()), path }
     }
@@ -59,7 +59,7 @@ impl<'a> FieldRef<'a> {
         })
     }
 
-    /// Whether the field is there: a pointer that is not nil.
+    /// Whether the field is set: a pointer that is not nil.
     pub const fn is_set(&self) -> bool {
         self.value.is_some()
     }
@@ -93,7 +93,7 @@ impl<'a> FieldRef<'a> {
         self.value.and_then(Value::as_i64).unwrap_or_default()
     }
 
-    /// The truth value; false if there is none.
+    /// The boolean; false if there is none.
     pub fn is_true(&self) -> bool {
         self.value.and_then(Value::as_bool).unwrap_or_default()
     }
@@ -104,60 +104,60 @@ impl<'a> FieldRef<'a> {
         items.iter().map(|item| item.as_str().unwrap_or_default())
     }
 
-    /// The value as errors show it: `""` for what is absent.
+    /// The value as errors show it: `""` if it is absent.
     fn shown(&self) -> Value {
         self.value.cloned().unwrap_or_else(|| Value::from(""))
     }
 
-    /// The field's value is not valid: `detail` says why.
+    /// The error that the field's value is invalid; `detail` gives the reason.
     pub fn invalid(&self, detail: impl Into<String>) -> Error {
         Error::invalid(&self.path, self.shown(), detail)
     }
 
-    /// [`FieldRef::invalid`] of a pointer or of a type with a name of its own, which Go shows as JSON, texts as well.
+    /// [`FieldRef::invalid`] for a pointer or a named type, which Go shows as JSON, even if it is a text.
     pub fn invalid_as_json(&self, detail: impl Into<String>) -> Error {
         let shown = json::encode_to_string(&self.shown());
         self.invalid(detail).shown_as(shown)
     }
 
-    /// The field must be there.
+    /// The error that the field is required.
     pub fn required(&self, detail: impl Into<String>) -> Error {
         Error::required(&self.path, detail)
     }
 
-    /// The field must not be there, or must not change.
+    /// The error that the field must not be set, or must not change.
     pub fn forbidden(&self, detail: impl Into<String>) -> Error {
         Error::forbidden(&self.path, detail)
     }
 
-    /// The value, which has a type of its own, is not one of `supported`.
+    /// The error that the value, which has a named type, is not one of `supported`.
     pub fn not_supported(&self, supported: &[&str]) -> Error {
         let value = self.shown();
         let shown = json::encode_to_string(&value);
         Error::not_supported(&self.path, value, supported).shown_as(shown)
     }
 
-    /// The value stands elsewhere already.
+    /// The error that the value is a duplicate.
     pub fn duplicate(&self) -> Error {
         Error::duplicate(&self.path, self.shown())
     }
 
-    /// What the value names does not exist.
+    /// The error that the object named by the value does not exist.
     pub fn not_found(&self) -> Error {
         Error::not_found(&self.path, self.shown())
     }
 
-    /// A text of too many characters.
+    /// The error that the text has too many characters.
     pub fn too_long_in_characters(&self, characters_max: i64) -> Error {
         Error::too_long_in_characters(&self.path, characters_max)
     }
 
-    /// The value is longer than `bytes_max` bytes.
+    /// The error that the value is longer than `bytes_max` bytes.
     pub fn too_long(&self, bytes_max: i64) -> Error {
         Error::too_long(&self.path, bytes_max)
     }
 
-    /// There are more than `max` items.
+    /// The error that there are more than `max` items.
     pub fn too_many(&self, max: i64) -> Error {
         Error::too_many(&self.path, i64::try_from(self.len()).unwrap_or(i64::MAX), max)
     }

@@ -1,7 +1,7 @@
-//! `format` of texts and numbers: which are known, and which texts satisfy them.
+//! `format` of texts and numbers: which formats are known, and which texts satisfy them.
 //!
-//! Kubernetes takes Go's libraries for the meaning of each, so what counts is what these accept, leniencies included.
-//! A format that is unknown, or that does not go with the type, is as if it was not there.
+//! Kubernetes uses Go libraries to check them, so what counts is what these accept, leniencies included. A format that
+//! is unknown, or does not match the type, is ignored.
 //! Source: Kubernetes documentation, "Custom resource validation"; answers recorded from apiextensions-apiserver 1.37.
 
 mod address;
@@ -14,7 +14,7 @@ use super::minor::Minor;
 use super::pattern::Pattern;
 use super::url;
 
-/// The version of Kubernetes that began to hold formats against the types they stand with.
+/// The version of Kubernetes that began to check whether formats match their types.
 const TYPED_SINCE: Minor = Minor::of(36);
 
 /// A format of texts.
@@ -115,7 +115,7 @@ impl Format {
         })
     }
 
-    /// `format` if it means something for `type_`, else the empty text. Untyped values and int-or-string (`""`) take the
+    /// `format` if it has a meaning for `type_`, else the empty text. Untyped values and int-or-string (`""`) have the
     /// formats of texts.
     ///
     /// Source: `pkg/apiserver/validation/formats.go` of apiextensions-apiserver, releases 1.29 to 1.37.
@@ -123,7 +123,7 @@ impl Format {
         Format::effective_in(Minor::NEWEST, type_, format)
     }
 
-    /// The same in that version of Kubernetes, which looks at what the one before knows.
+    /// The same in that version of Kubernetes, which checks the formats that the version before it knows.
     pub fn effective_in<'f>(minor: Minor, type_: &str, format: &'f str) -> &'f str {
         let known = match type_ {
             _ if format.is_empty() => false,
@@ -136,7 +136,7 @@ impl Format {
         if known { format } else { "" }
     }
 
-    /// The version of Kubernetes that brought it, and whose next one checks it.
+    /// The version of Kubernetes that added it; the next version checks it.
     pub fn since(self) -> Minor {
         match self {
             Format::LongName | Format::ShortName => Minor::of(34),
@@ -188,12 +188,12 @@ fn is_hex(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// White space as `\s` knows it.
+/// Whitespace as `\s` defines it.
 fn is_space(char: char) -> bool {
     matches!(char, '\t' | '\n' | '\x0c' | '\r' | ' ')
 }
 
-/// Standard alphabet with padding, in one piece and not empty.
+/// Standard alphabet with padding, without line breaks and not empty.
 fn is_base64(text: &str) -> bool {
     let body = text.strip_suffix("==").or(text.strip_suffix('=')).unwrap_or(text);
     text.len().is_multiple_of(4)
@@ -201,7 +201,7 @@ fn is_base64(text: &str) -> bool {
         && body.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'))
 }
 
-/// What is not a digit is passed over.
+/// Characters other than digits are skipped.
 fn is_credit_card(text: &str) -> bool {
     let digits: String = text.chars().filter(char::is_ascii_digit).collect();
     let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| digits.starts_with(prefix));
@@ -232,7 +232,7 @@ fn is_date(text: &str) -> bool {
     jiff::civil::Date::new(year, month, day).is_ok()
 }
 
-/// A date, `t` in any case and a time with its zone; what follows a further `t` is passed over.
+/// A date, `t` in any case and a time with its zone; anything after a further `t` is ignored.
 fn is_date_time(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     let mut parts = text.split('t');
@@ -240,7 +240,7 @@ fn is_date_time(text: &str) -> bool {
     is_date(date) && is_time(time)
 }
 
-/// `15:04:05`, perhaps a fraction after any character, and `z` or an offset of digits.
+/// `15:04:05`, optionally a fraction after any character, and `z` or an offset of digits.
 fn is_time(text: &str) -> bool {
     let two = |text: &str, max: &str| text.len() == 2 && is_digits(text) && text <= max;
     let (Some(clock), Some(rest)) = (text.get(..8), text.get(8..)) else { return false };
@@ -264,7 +264,7 @@ fn is_time(text: &str) -> bool {
     is_zone(rest) || after_fraction().is_some_and(is_zone)
 }
 
-/// Letters and symbols of any script are fine; `a-` and the like are, too, in a name without points.
+/// Letters and symbols of any script are allowed; so are labels like `a-`, in a name without dots.
 fn is_hostname(text: &str) -> bool {
     const PATTERN: &str = "^([a-zA-Z0-9\\p{S}\\p{L}]((-?[a-zA-Z0-9\\p{S}\\p{L}]{0,62})?)|\
         ([a-zA-Z0-9\\p{S}\\p{L}](([a-zA-Z0-9-\\p{S}\\p{L}]{0,61}[a-zA-Z0-9\\p{S}\\p{L}])?)(\\.)){1,}\
@@ -273,7 +273,7 @@ fn is_hostname(text: &str) -> bool {
     text.len() <= 255 && text.split('.').all(|label| label.len() <= 63) && HOSTNAME.is_match(text)
 }
 
-/// The digits of a book number: white space and hyphens are passed over.
+/// The digits of an ISBN, without whitespace and hyphens.
 fn isbn_digits(text: &str) -> String {
     text.chars().filter(|char| !is_space(*char) && *char != '-').collect()
 }
@@ -334,7 +334,7 @@ fn is_ssn(text: &str) -> bool {
     text.len() == 11 && text.bytes().enumerate().all(is_pattern)
 }
 
-/// Hyphens may be left out. Versions 4 and 5 also tell their variant.
+/// Hyphens are optional. In versions 4 and 5 the variant is checked, too.
 fn is_uuid(text: &str, version: Option<u8>) -> bool {
     let mut rest = text.as_bytes();
     let mut digits = [0; 32];

@@ -1,19 +1,19 @@
-//! The feature gates that change what this server does, and which of them somebody has set.
+//! The feature gates that affect this server, and the settings of those that were set.
 //!
-//! In: a gate. Out: its name, and what is set of it. What a minor of Kubernetes says of it stands in [`super::feature_gates`].
+//! In: a gate. Out: its name and its setting. Its specs in the minors of Kubernetes are in [`super::feature_gates`].
 
-/// The gates that change what this server does.
+/// The gates that affect this server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gate {
-    /// Large answers are compressed for those who take that.
+    /// Large answers are compressed for clients that accept it.
     ApiResponseCompression,
     /// Objects that can't be read may be deleted.
     AllowUnsafeMalformedObjectDeletion,
     /// Owners of files in volumes.
     AtomicWriteVolumeUserFields,
-    /// The generation that the status of a definition is about is told.
+    /// The status of a definition records the generation that it is about.
     CrdObservedGenerationTracking,
-    /// Updates of custom resources are forgiven what they leave alone.
+    /// Updates of custom resources are forgiven errors in unchanged values.
     CrdValidationRatcheting,
     /// Names of environment variables may be of any printable characters.
     RelaxedEnvironmentVariableValidation,
@@ -27,7 +27,7 @@ pub enum Gate {
     ClusterTrustBundle,
     /// Trust bundles in projected volumes.
     ClusterTrustBundleProjection,
-    /// Rights to act in another's name for some requests only.
+    /// Permission to impersonate for certain requests only.
     ConstrainedImpersonation,
     /// `restartPolicyRules` of containers.
     ContainerRestartRules,
@@ -47,17 +47,17 @@ pub enum Gate {
     DraDeviceTaints,
     /// Devices that are parts of others.
     DraPartitionableDevices,
-    /// Requests of which the first that can be met counts.
+    /// Alternative requests, of which the first that can be satisfied counts.
     DraPrioritizedList,
-    /// Attributes of devices that are made of others.
+    /// Attributes of devices that are derived from others.
     DraDerivedAttributes,
     /// Groups of devices that go together.
     DraDeviceCompatibilityGroups,
     /// Attributes of devices that are lists.
     DraListTypeAttributes,
-    /// What devices take of their node.
+    /// The node resources that devices use.
     DraNodeAllocatableResources,
-    /// Operations that a node leaves out for devices.
+    /// Operations that a node skips for devices.
     DraOptionalNodeOperations,
     /// The type of devices that are parts of others.
     DraPartitionableDevicesType,
@@ -123,7 +123,7 @@ pub enum Gate {
     VolumeBindMountOptions,
     /// `preventPodSchedulingIfMissing` of CSIDrivers.
     VolumeLimitScaling,
-    /// Watches may ask for what is there at their beginning.
+    /// Watches may begin with the current objects.
     WatchList,
     /// `scheduling` of jobs.
     WorkloadWithJob,
@@ -135,7 +135,7 @@ pub enum Gate {
     PodGroupPreemptionPolicy,
     /// `schedulingConstraints` of groups of pods.
     TopologyAwareWorkloadScheduling,
-    /// Pods that have a node are not nominated for another.
+    /// Pods that have a node lose their nomination for another.
     ClearingNominatedNodeNameAfterBinding,
     /// `serviceAccountTokenInSecrets` of CSIDrivers.
     CsiServiceAccountTokenSecrets,
@@ -145,9 +145,9 @@ pub enum Gate {
     DraExtendedResource,
     /// `devices` in the status of claims.
     DraResourceClaimDeviceStatus,
-    /// What whole pods may use, in their status.
+    /// The resources that whole pods may use, in their status.
     InPlacePodLevelResourcesVerticalScaling,
-    /// Containers that run first may be resized.
+    /// Init containers may be resized.
     InPlacePodVerticalScalingInitContainers,
     /// `backoffLimitPerIndex` of jobs.
     JobBackoffLimitPerIndex,
@@ -159,27 +159,27 @@ pub enum Gate {
     MatchLabelKeysInPodTopologySpread,
     /// These keys become part of the selector.
     MatchLabelKeysInPodTopologySpreadSelectorMerge,
-    /// A CSINode may change how many volumes a driver takes.
+    /// A CSINode may change how many volumes a driver allows.
     MutableCsiNodeAllocatableCount,
     /// A volume may move to other nodes.
     MutablePvNodeAffinity,
-    /// A suspended job may change what its pods need.
+    /// A suspended job may change the resources of its pods.
     MutablePodResourcesForSuspendedJobs,
-    /// A suspended job may change where its pods go once it has run.
+    /// A suspended job may change the scheduling of its pods after it has run.
     MutableSchedulingDirectivesForSuspendedJobs,
     /// `declaredFeatures` of nodes.
     NodeDeclaredFeatures,
-    /// Which nodes count for topology spreads.
+    /// Which nodes count in topology spreads.
     NodeInclusionPolicyInPodTopologySpread,
     /// The annotation with the cost of a pod's deletion is checked.
     PodDeletionCost,
-    /// Lifecycles may sleep for no time.
+    /// Sleep actions of lifecycle hooks may have a duration of zero.
     PodLifecycleSleepActionAllowZero,
     /// `observedGeneration` of pods.
     PodObservedGenerationTracking,
     /// `procMount` of containers.
     ProcMountType,
-    /// Claims may ask for less again.
+    /// Claims may reduce their request again.
     RecoverVolumeExpansionFailure,
     /// `allocatedResourcesStatus` of containers.
     ResourceHealthStatus,
@@ -193,7 +193,7 @@ pub enum Gate {
     ServiceAccountTokenNodeBinding,
     /// `trafficDistribution` of Services.
     ServiceTrafficDistribution,
-    /// `restartPolicy` of containers that run first.
+    /// `restartPolicy` of init containers.
     SidecarContainers,
     /// Addresses are read strictly in old fields, too.
     StrictIpCidrValidation,
@@ -205,7 +205,7 @@ pub enum Gate {
     InPlacePodVerticalScalingSchedulerPreemption,
 }
 
-/// Gates that somebody has set.
+/// The gates that were set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Gates {
     set: u128,
@@ -335,7 +335,7 @@ impl Gates {
     /// None.
     pub const UNSET: Gates = Gates { set: 0, on: 0 };
 
-    /// What somebody says of a gate; `None` where nobody does.
+    /// The setting of a gate; `None` if it was not set.
     pub fn get(self, gate: Gate) -> Option<bool> {
         (self.set & gate.bit() != 0).then_some(self.on & gate.bit() != 0)
     }

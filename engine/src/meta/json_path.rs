@@ -1,7 +1,7 @@
-//! JSON paths as kubectl's: `.spec.x`, `.items[0].n`, `.conditions[?(@.type=="Ready")].status`, `..name`.
+//! JSON paths as in kubectl: `.spec.x`, `.items[0].n`, `.conditions[?(@.type=="Ready")].status`, `..name`.
 //!
-//! In: a path and a value. Out: what the path finds there, in order. Absent keys find nothing; other faults, an index out
-//! of bounds say, are errors of which the callers only want to know that they are.
+//! In: a path and a value. Out: what the path finds there, in order. Absent keys find nothing; other faults, such as an
+//! index out of bounds, are errors without details, as the callers don't need any.
 //! Source: Kubernetes documentation, "JSONPath Support"; answers recorded from apiextensions-apiserver 1.37.
 
 use std::borrow::Cow;
@@ -39,13 +39,13 @@ enum JsonPathStep {
         operator: Operator,
         right: Vec<JsonPathStep>,
     },
-    /// A literal takes the place of what was found so far.
+    /// A literal replaces the values found so far.
     Literal(Value),
-    /// A word that means something in templates only.
+    /// A word that only has a meaning in templates.
     Word,
 }
 
-/// `[start:end:step]`. Of `[start]` the end follows from the start.
+/// `[start:end:step]`. For `[start]` the end follows from the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SliceBounds {
     start: Option<i64>,
@@ -66,25 +66,25 @@ enum Operator {
     Unknown,
 }
 
-/// Paths nest by filters and unions; nobody writes a path of more levels than this.
+/// The maximum nesting of paths by filters and unions; no real path is as deep.
 const DEPTH_MAX: usize = 32;
 
 impl JsonPath {
-    /// Reads a path. What follows a closing brace is ignored, as is all but the first action of a template.
+    /// Reads a path. Text after a closing brace is ignored, and so are all actions of a template but the first.
     ///
     /// # Errors
     ///
-    /// What is wrong with the text, in Go's words.
+    /// The error of the text, in Go's words.
     pub fn parse(path: &str) -> Result<Self, ParseError> {
         work::bytes(path.len());
         Ok(JsonPath { steps: parse_steps(path, 0)? })
     }
 
-    /// What the path finds in `value`.
+    /// The values that the path finds in `value`.
     ///
     /// # Errors
     ///
-    /// A field or an index that is not there.
+    /// A field or an index does not exist.
     pub fn find<'v>(&self, value: &'v Value) -> Result<Vec<Cow<'v, Value>>, FindError> {
         walk(vec![Cow::Borrowed(value)], &self.steps)
     }
@@ -155,7 +155,7 @@ impl JsonPathParser<'_> {
         Ok(())
     }
 
-    /// A name up to the next character that means something; a backslash takes the meaning away.
+    /// A name up to the next special character; a backslash escapes one.
     fn field(&mut self) -> JsonPathStep {
         let mut name = String::new();
         let mut is_escaped = false;
@@ -193,7 +193,7 @@ impl JsonPathParser<'_> {
         }
     }
 
-    /// The text up to a closing quote; a backslash keeps what follows it.
+    /// The text up to a closing quote; a backslash escapes the next character.
     fn quoted(&mut self, quote: char) -> Result<String, ParseError> {
         let mut text = String::new();
         loop {
@@ -242,7 +242,7 @@ impl JsonPathParser<'_> {
         Ok(())
     }
 
-    /// `LEFT OPERATOR RIGHT)]`, or a path that must find something.
+    /// `LEFT OPERATOR RIGHT)]`, or a path that must find a value.
     fn filter(&mut self) -> Result<JsonPathStep, ParseError> {
         let mut text = String::new();
         let (mut quote, mut is_closed) = (None, false);
@@ -338,8 +338,8 @@ fn cast(index: i64) -> Result<usize, FindError> {
     usize::try_from(index).map_err(|_| FindError)
 }
 
-/// How many values a path may find on its way; each search below all of them may find them all again. The reference has no such
-/// limit.
+/// The most values that a path may find at each step; each recursive search may multiply them. The reference has no
+/// such limit.
 const FOUND_MAX: usize = 1 << 18;
 
 fn walk<'v>(mut found: Vec<Cow<'v, Value>>, steps: &[JsonPathStep]) -> Result<Vec<Cow<'v, Value>>, FindError> {
@@ -367,7 +367,7 @@ fn advance<'v>(input: Vec<Cow<'v, Value>>, step: &JsonPathStep) -> Result<Vec<Co
         _ => {}
     }
     let mut found = Vec::new();
-    // A literal has nothing within it, so what is looked into is always borrowed.
+    // A literal contains no other values, so the values that are searched are always borrowed.
     for value in input.into_iter().map(|value| if let Cow::Borrowed(value) = value { value } else { &Value::Null }) {
         work::step();
         if found.len() > FOUND_MAX {
@@ -431,7 +431,7 @@ fn holds(item: &Value, left: &[JsonPathStep], operator: Operator, right: &[JsonP
     }
 }
 
-/// Compares values of the same kind; integers and doubles are two kinds. Truth values have no order.
+/// Compares values of the same kind; integers and doubles are different kinds. Booleans have no order.
 fn compare(left: &Value, operator: Operator, right: &Value) -> Result<bool, FindError> {
     let order = match (left, right) {
         (Value::Bool(left), Value::Bool(right)) => match operator {
@@ -471,7 +471,7 @@ mod tests {
         }
     }
 
-    /// The findings as texts, or what is wrong with the path or with its use.
+    /// The values found, as texts, or the error of the path or of its use.
     #[track_caller]
     fn check(path: &str, expected: Result<&[&str], &str>) {
         let sample = sample();

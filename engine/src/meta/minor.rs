@@ -1,9 +1,9 @@
-//! The minor version of Kubernetes to speak for.
+//! The minor version of Kubernetes to emulate.
 //!
-//! What differs between minors stands where it belongs, as data: a function of expressions says since when it is known and
-//! what it cost before ([`crate::cel::function::Overload`]), a format since when it is checked
-//! ([`super::format`]), a type of a built-in kind when it was introduced (`schemas/types`). A [`Minor`] is passed to what
-//! asks; there is no other place that it is kept in. Feature gates that somebody has set go with it.
+//! Differences between minors are data, kept where they belong: a CEL function has the version that added it and its
+//! former costs ([`crate::cel::function::Overload`]), a format the version that began to check it ([`super::format`]),
+//! a type of a built-in kind the version that introduced it (`schemas/types`). A [`Minor`] is always passed as an
+//! argument and is stored nowhere else. It carries the feature gates that were set.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -24,7 +24,7 @@ use super::gate::Gates;
 /// # Ok::<(), kubeskiff_engine::meta::minor::MinorError>(())
 /// ```
 ///
-/// Two that differ in their feature gates alone are equal.
+/// Two that only differ in their feature gates are equal.
 #[derive(Clone, Copy, Debug)]
 pub struct Minor {
     number: u16,
@@ -34,7 +34,7 @@ pub struct Minor {
 /// Why a text does not name minor versions.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum MinorError {
-    /// It is not a version, or one that there are no answers of.
+    /// It is not a version, or not a supported one.
     #[error("`{text}` is not a minor version of Kubernetes from {} to {}", Minor::OLDEST, Minor::NEWEST)]
     Unknown {
         /// What stands there.
@@ -46,30 +46,30 @@ pub enum MinorError {
 }
 
 impl Minor {
-    /// The oldest one that there are answers of.
+    /// The oldest supported minor.
     pub const OLDEST: Minor = Minor::of(29);
-    /// The one that is spoken for where none is named.
+    /// The newest supported minor, which is the default.
     pub const NEWEST: Minor = Minor::of(37);
     /// How many there are.
     pub const COUNT: usize = (Minor::NEWEST.number - Minor::OLDEST.number + 1) as usize;
 
-    /// 1.`minor`, be it known here or not: things may be older than the oldest one.
+    /// 1.`minor`, supported or not: features may be older than the oldest supported minor.
     pub const fn of(minor: u16) -> Minor {
         Minor { number: minor, gates: Gates::UNSET }
     }
 
-    /// The same with feature gates that somebody has set.
+    /// The same with the feature gates that were set.
     #[must_use]
     pub const fn with_gates(self, gates: Gates) -> Minor {
         Minor { gates, ..self }
     }
 
-    /// The feature gates that somebody has set.
+    /// The feature gates that were set.
     pub const fn gates(self) -> Gates {
         self.gates
     }
 
-    /// All that there are answers of, the oldest first.
+    /// All supported minors, the oldest first.
     pub fn all() -> impl DoubleEndedIterator<Item = Minor> {
         (Minor::OLDEST.number..=Minor::NEWEST.number).map(Minor::of)
     }
@@ -79,7 +79,7 @@ impl Minor {
         self.number
     }
 
-    /// The one before: what a server that is rolled back to it must still understand.
+    /// The minor before: a server that is rolled back to it must still understand what was stored.
     #[must_use]
     pub const fn previous(self) -> Minor {
         Minor { number: self.number.saturating_sub(1), ..self }
@@ -91,7 +91,7 @@ impl Minor {
         Minor { number: self.number + 1, ..self }
     }
 
-    /// Its place among all of them; what is older counts as the oldest, what is newer as the newest.
+    /// Its index among all supported minors; older ones count as the oldest, newer ones as the newest.
     pub fn index(self) -> usize {
         usize::from(self.clamp(Minor::OLDEST, Minor::NEWEST).number - Minor::OLDEST.number)
     }
@@ -99,7 +99,7 @@ impl Minor {
     /// Reads `1.36`, `v1.36` or `1.36.2`.
     ///
     /// # Errors
-    /// The text is not a version, or one that there are no answers of.
+    /// The text is not a version, or not a supported one.
     pub fn parse(text: &str) -> Result<Minor, MinorError> {
         let refused = || MinorError::Unknown { text: text.to_owned() };
         let version = text.strip_prefix('v').unwrap_or(text);

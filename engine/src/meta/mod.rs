@@ -1,5 +1,5 @@
-//! The words of the Kubernetes API: names, metadata, statuses, selectors, revisions, field errors; and the small languages
-//! that its texts are written in: times, durations, quantities, versions, addresses, URLs, patterns, formats.
+//! The vocabulary of the Kubernetes API: names, metadata, statuses, selectors, revisions, field errors; and the
+//! syntaxes of its texts: times, durations, quantities, versions, addresses, URLs, patterns, formats.
 
 pub mod api_version;
 pub mod field;
@@ -34,8 +34,8 @@ pub use number::{NumberError, atoi, parse_int, parse_uint};
 pub use revision::Revision;
 pub use status::{Cause, Details, Status};
 
-/// How long an object may be as it is stored, in bytes of JSON: the largest body of a request, and room for what the server
-/// adds to it.
+/// The maximum size of a stored object, in bytes of JSON: the largest request body, and room for what the server adds
+/// to it.
 ///
-/// DIFFERS: etcd takes 1.5 MiB for a request of its own.
+/// DIFFERS: etcd accepts requests of at most 1.5 MiB.
 pub const OBJECT_BYTES_MAX: usize = 4 << 20;

@@ -1,6 +1,6 @@
-//! What names may look like, with Kubernetes' words for those that don't.
+//! The rules for names, with Kubernetes' errors.
 //!
-//! Every function returns what is wrong, one message a fault; nothing for a good name.
+//! Every function returns its errors, one message per fault; none for a valid name.
 //! Source: `k8s.io/apimachinery/pkg/api/validate/content`, release 1.37.
 
 use std::borrow::Cow;
@@ -21,7 +21,7 @@ pub fn is_dns1123_label(name: &str) -> Vec<String> {
     label(name, "characters")
 }
 
-/// The same, as declarative validation says it: `k8s-short-name`.
+/// The same in the words of declarative validation: `k8s-short-name`.
 pub fn is_short_name(name: &str) -> Vec<String> {
     label(name, "bytes")
 }
@@ -29,7 +29,7 @@ pub fn is_short_name(name: &str) -> Vec<String> {
 fn label(name: &str, unit: &str) -> Vec<String> {
     let mut faults = too_long(name, LABEL_BYTES_MAX, unit);
     if !is_label(name) {
-        // What would do as a subdomain, were it not for its length, only has dots too many.
+        // A name that is a valid subdomain except for its length only has the fault that it contains dots.
         faults.push(if has_labels_only(name) { "must not contain dots".to_owned() } else { mismatch(
             "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and \
              end with an alphanumeric character",
@@ -45,12 +45,12 @@ pub fn is_dns1123_subdomain(name: &str) -> Vec<String> {
     subdomain(name, "characters")
 }
 
-/// The same, as declarative validation says it: `k8s-long-name`.
+/// The same in the words of declarative validation: `k8s-long-name`.
 pub fn is_long_name(name: &str) -> Vec<String> {
     subdomain(name, "bytes")
 }
 
-/// The reference counts bytes everywhere, but calls them characters in names of objects.
+/// The reference counts bytes everywhere, but calls them characters for names of objects.
 fn subdomain(name: &str, unit: &str) -> Vec<String> {
     let mut faults = too_long(name, SUBDOMAIN_BYTES_MAX, unit);
     if !has_labels_only(name) {
@@ -78,7 +78,7 @@ pub fn is_dns1123_subdomain_caseless(name: &str) -> Vec<String> {
     faults
 }
 
-/// A DNS name whose labels may hold underscores, as names of services do: `_http._tcp.example.com`.
+/// A DNS name whose labels may contain underscores, as names of services do: `_http._tcp.example.com`.
 pub fn is_dns1123_subdomain_with_underscore(name: &str) -> Vec<String> {
     let mut faults = too_long(name, SUBDOMAIN_BYTES_MAX, "characters");
     let is_fit = |label: &str| {
@@ -129,7 +129,7 @@ pub fn is_http_header_name(name: &str) -> Vec<String> {
     vec![mismatch(words, "[-A-Za-z0-9]+", &["X-Header-Name"])]
 }
 
-/// The name of an environment variable as it had to be at first: letters, digits, `_`, `-` and `.`.
+/// The original rule for the name of an environment variable: letters, digits, `_`, `-` and `.`.
 pub fn is_plain_environment_variable(name: &str) -> Vec<String> {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     let mut faults = Vec::new();
@@ -172,7 +172,7 @@ pub fn is_dns1035_label(name: &str) -> Vec<String> {
     faults
 }
 
-/// The key of a label: a name, perhaps with a DNS name and a slash before it.
+/// The key of a label: a name, optionally with a DNS name and a slash before it.
 pub fn is_qualified_name(name: &str) -> Vec<String> {
     let examples = ["MyName", "my.name", "123-abc"];
     let parts: Vec<&str> = name.split('/').collect();
@@ -245,7 +245,7 @@ pub fn is_config_map_key(key: &str) -> Vec<String> {
     faults
 }
 
-/// A name that can stand in a path. A prefix may be anything that is not a complete name.
+/// A name that is valid as a path segment. A prefix may be anything that is not a complete name.
 pub fn is_path_segment(name: &str, prefix: bool) -> Vec<String> {
     if !prefix && matches!(name, "." | "..") {
         return vec![format!("may not be '{name}'")];
@@ -258,7 +258,8 @@ pub fn name_is_dns1123_subdomain(name: &str, prefix: bool) -> Vec<String> {
     is_dns1123_subdomain(&masked(name, prefix))
 }
 
-/// The name of an object whose type declares its format (`k8s-long-name`): what it is generated of is not looked at.
+/// The name of an object whose type declares its format (`k8s-long-name`): the prefix of a generated name is not
+/// checked.
 pub fn name_is_long(name: &str, prefix: bool) -> Vec<String> {
     if prefix { Vec::new() } else { subdomain(name, "bytes") }
 }
@@ -273,11 +274,11 @@ pub fn name_is_dns1035_label(name: &str, prefix: bool) -> Vec<String> {
     is_dns1035_label(&masked(name, prefix))
 }
 
-/// A prefix may end in a dash, since characters follow it.
+/// A prefix may end in a dash, since more characters follow it.
 fn masked(name: &str, prefix: bool) -> Cow<'_, str> {
     match name.strip_suffix('-').filter(|rest| prefix && !rest.is_empty()) {
         None => Cow::Borrowed(name),
-        // The reference also replaces the character before the dash, which may then be a dash or a dot.
+        // The reference also replaces the character before the dash, even if that is a dash or a dot.
         Some(rest) => match rest.strip_suffix(|last: char| last.is_ascii()) {
             Some(begin) => Cow::Owned(format!("{begin}a")),
             None => Cow::Borrowed(rest),

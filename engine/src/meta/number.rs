@@ -7,7 +7,7 @@ use crate::value::go_quote;
 /// Why a text is not a number, in Go's words.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NumberError {
-    /// There is something else than digits in it.
+    /// It contains other characters than digits.
     #[error("strconv.{function}: parsing {}: invalid syntax", go_quote(.text))]
     Syntax {
         /// The function of Go that reads such numbers: `ParseUint`.
@@ -43,7 +43,7 @@ pub fn parse_int(text: &str) -> Result<i64, NumberError> {
     read("ParseInt", text, text.strip_prefix(['-', '+']).unwrap_or(text))
 }
 
-/// [`parse_int`] as the function `Atoi` of Go.
+/// [`parse_int`] with the errors of Go's `Atoi`.
 ///
 /// # Errors
 ///

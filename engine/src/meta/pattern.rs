@@ -1,9 +1,9 @@
 //! Regular expressions in Go's syntax, matched in time linear in the text.
 //!
-//! In: the text of a `pattern`. Out: a [`Pattern`], or Go's own words on why it is none. A parser of our own stands
-//! here because the `regex` crate reads many patterns otherwise than Go does, several of them silently: `\d` is ASCII
-//! in Go, `a{` is a literal, `\Q…\E` quotes, `[a&&b]` is not an intersection. Matching is the `regex` crate's own engine where
-//! that can't take long, and elsewhere one that counts its steps.
+//! In: the text of a `pattern`. Out: a [`Pattern`], or Go's error. The parser is our own because the `regex` crate
+//! reads many patterns differently from Go, several of them silently: `\d` is ASCII in Go, `a{` is a literal, `\Q…\E`
+//! quotes, `[a&&b]` is not an intersection. Matching uses the `regex` crate's engine if that can't take long, and else
+//! one that counts its steps.
 //!
 //! ```
 //! use kubeskiff_engine::meta::pattern::Pattern;
@@ -34,9 +34,9 @@ use parser::PatternParser;
 use super::automaton::Automaton;
 use crate::work;
 
-/// States of a pattern times bytes of a text that are looked at in one piece: 5 ms at worst.
+/// The most states of a pattern times bytes of a text that are matched in one piece: 5 ms at worst.
 const PIECE_MAX: u64 = 1 << 18;
-/// Such looks that count as a step.
+/// How many of these count as a step.
 const LOOKS_PER_STEP: u64 = 256;
 
 /// A pattern that Go's `regexp` accepts. The automata are built on the first match, as most patterns of a cluster never
@@ -44,19 +44,19 @@ const LOOKS_PER_STEP: u64 = 256;
 #[derive(Debug)]
 pub struct Pattern {
     source: String,
-    /// About how many states its automaton has.
+    /// The approximate number of states of its automaton.
     states: u64,
     regex: OnceLock<Regex>,
-    /// For what might take long.
+    /// For matches that might take long.
     automaton: OnceLock<Automaton>,
 }
 
 impl Pattern {
-    /// Parses `source`; what is wrong with it comes in Go's words.
+    /// Parses `source`; errors are in Go's words.
     ///
     /// # Errors
     ///
-    /// What is wrong with it, in Go's words; and a pattern that needs too many states.
+    /// A syntax error, in Go's words; or the pattern needs too many states.
     pub fn new(source: &str) -> Result<Self, PatternError> {
         let (_, states) = PatternParser::new(source).parse()?;
         Ok(Pattern { source: source.to_owned(), states, regex: OnceLock::new(), automaton: OnceLock::new() })
@@ -72,7 +72,7 @@ impl Pattern {
         self.find_from(text, 0)
     }
 
-    /// The matches in `text` that don't overlap. An empty one does not follow another match at once.
+    /// The matches in `text` that don't overlap. An empty match directly after another one is skipped.
     pub fn find_iter<'p>(&'p self, text: &'p str) -> impl Iterator<Item = Range<usize>> + 'p {
         let (mut start, mut last_end) = (0, None);
         std::iter::from_fn(move || {
@@ -95,7 +95,7 @@ impl Pattern {
         }
     }
 
-    /// Whether so many bytes are looked at in one piece, which this counts.
+    /// Whether this many bytes may be matched in one piece; if so, counts them.
     fn is_quick(&self, bytes: usize) -> bool {
         let looks = self.states.saturating_mul(bytes as u64 + 1);
         let is_quick = looks <= PIECE_MAX;
@@ -125,13 +125,13 @@ impl Pattern {
         })
     }
 
-    /// The text that this was made from.
+    /// The text of the pattern.
     pub fn source(&self) -> &str {
         &self.source
     }
 }
 
-/// What is in `place`, or what is made for it: outside of the lock, as it may be ended.
+/// The value in `place`, which is made if needed: outside the lock, as the budget may abort it.
 fn made_once<T>(place: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
     if let Some(made) = place.get() {
         return made;
@@ -275,7 +275,7 @@ mod tests {
         check_error(&deep, &format!("expression nests too deeply: `{deep}`"));
     }
 
-    /// Steps of reading a pattern, and of matching it with a text.
+    /// The steps of parsing a pattern, and of matching it with a text.
     fn steps(pattern: &str, text: &str) -> u64 {
         let read = || Pattern::new(pattern).map(|pattern| pattern.is_match(text));
         let (result, steps) = work::counted(read);
@@ -313,7 +313,7 @@ mod tests {
         check_growth(|size| (format!("{}{}{}", "(".repeat(300), "a*b".repeat(size), "c)".repeat(300)), String::new()));
     }
 
-    /// What is found in pieces is what the engine finds that goes through a text at once.
+    /// Matching in pieces finds the same as the engine that matches a text at once.
     #[test]
     fn both_engines_find_the_same() {
         let texts = ["", "abcabc", "é", "aébé\nx", "foo bar  baz", "aaaaab", "日本語 text", "12-34_56"];

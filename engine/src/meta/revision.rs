@@ -1,4 +1,4 @@
-//! Revisions: what a resourceVersion is, inside.
+//! Revisions: the content of a resourceVersion.
 
 use std::fmt;
 

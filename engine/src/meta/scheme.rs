@@ -1,6 +1,6 @@
-//! What Go's schemes say of objects that are of another kind than the one that is wanted.
+//! The errors of Go's schemes for objects of an unexpected kind.
 //!
-//! A scheme is the set of kinds that a program of Kubernetes knows; its name is the line of source that makes it, which
+//! A scheme is the set of kinds that a Kubernetes program knows; its name is the source line that creates it, which
 //! clients see.
 //!
 //! Source: `k8s.io/apimachinery/pkg/runtime/{error,scheme}.go`, release 1.37.
@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::value::go_quote;
 
-/// Why an object is not of the kind that is wanted.
+/// Why an object is not of the expected kind.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SchemeError {
     /// The scheme does not have the kind.
@@ -20,14 +20,15 @@ pub enum SchemeError {
         go_quote(scheme)
     )]
     NotRegistered {
-        /// What the object says that it is.
+        /// The kind that the object declares.
         kind: String,
         /// The group and version that it names.
         api_version: String,
         /// The name of the scheme.
         scheme: &'static str,
     },
-    /// The scheme does not have the kind in the version that Go's programs work with, which is meant where none is named.
+    /// The scheme does not have the kind in the internal version that Go's programs work with, which is assumed if none
+    /// is named.
     #[error(
         "no kind {} is registered for the internal version of group {} in scheme {}",
         go_quote(kind),
@@ -35,14 +36,14 @@ pub enum SchemeError {
         go_quote(scheme)
     )]
     NotRegisteredInternally {
-        /// What the object says that it is.
+        /// The kind that the object declares.
         kind: String,
-        /// The group of the kind that is wanted.
+        /// The group of the expected kind.
         group: String,
         /// The name of the scheme.
         scheme: &'static str,
     },
-    /// The scheme has the kind, and can't make of it what is wanted.
+    /// The scheme has the kind, but can't convert it to the expected one.
     #[error("converting ({found}) to ({wanted}): unknown conversion")]
     NotConvertible {
         /// `v1.Secret`
@@ -58,7 +59,7 @@ impl SchemeError {
         SchemeError::NotRegistered { kind: kind.to_owned(), api_version: api_version.to_owned(), scheme }
     }
 
-    /// As it is told of an object that names no version, where one of `group` is wanted.
+    /// The error for an object that names no version, if one of `group` is expected.
     #[must_use]
     pub fn without_version(self, group: &str) -> Self {
         match self {
@@ -69,7 +70,8 @@ impl SchemeError {
         }
     }
 
-    /// The kind is not convertible. `found` and `wanted` are a version, or a package of Go, and a kind.
+    /// The error that the kind is not convertible. `found` and `wanted` are each a version, or a Go package, and a
+    /// kind.
     pub fn not_convertible(found: (&str, &str), wanted: (&str, &str)) -> Self {
         let shown = |(version, kind)| format!("{version}.{kind}");
         SchemeError::NotConvertible { found: shown(found), wanted: shown(wanted) }

@@ -1,6 +1,6 @@
 //! Semantic versions: `1.2.3-rc.1+build`.
 //!
-//! Source: Semantic Versioning 2.0.0; the errors are those of the Go library that Kubernetes reads versions with
+//! Source: Semantic Versioning 2.0.0; the errors are those of the Go library that Kubernetes parses versions with
 //! (blang/semver 4).
 
 use std::cmp::Ordering;
@@ -12,7 +12,7 @@ use super::number::{NumberError, parse_uint};
 use crate::value::go_quote;
 use crate::work;
 
-/// A version. Equal are versions that differ in nothing but their build.
+/// A version. Versions that only differ in their build are equal.
 #[derive(Clone, Debug)]
 pub struct Semver {
     /// The first number.
@@ -58,7 +58,7 @@ pub enum SemverError {
     /// There are not three numbers.
     #[error("No Major.Minor.Patch elements found")]
     TooShort,
-    /// A version of less than three numbers has more behind them.
+    /// A version of less than three numbers has a pre-release or a build.
     #[error("short version cannot contain PreRelease/Build meta data")]
     ShortWithMore,
     /// A part of the pre-release is empty.
@@ -67,7 +67,7 @@ pub enum SemverError {
     /// A part of the build is empty.
     #[error("Build meta data is empty")]
     EmptyBuild,
-    /// A part has other characters than it may have.
+    /// A part contains invalid characters.
     #[error("Invalid character(s) found in {part} {}", go_quote(.text))]
     Characters {
         /// `major number`, `prerelease`.
@@ -142,11 +142,11 @@ impl Semver {
         Ok(Semver { major, minor, patch, prerelease, build: build.unwrap_or_default().to_owned() })
     }
 
-    /// Reads a version of which the last numbers may be missing, with a `v` before it and leading zeros if one likes.
+    /// Reads a version; the last numbers may be missing, and a `v` before it and leading zeros are allowed.
     ///
     /// # Errors
     ///
-    /// As [`Semver::parse`], and where a short version has a pre-release or a build.
+    /// As [`Semver::parse`], and a short version with a pre-release or a build.
     pub fn parse_tolerant(text: &str) -> Result<Self, SemverError> {
         let text = text.strip_prefix('v').unwrap_or(text);
         let mut parts: Vec<String> = text.splitn(3, '.').map(without_leading_zeros).collect();
@@ -180,7 +180,7 @@ fn has_leading_zero(text: &str) -> bool {
     text.len() > 1 && text.starts_with('0')
 }
 
-/// A number, which errors call `part`, or `title` where that opens a sentence.
+/// A number, which errors call `part`, or `title` at the start of a sentence.
 fn number(text: &str, part: &'static str, title: &'static str) -> Result<u64, SemverError> {
     if !is_digits(text) {
         return Err(SemverError::Characters { part, text: text.to_owned() });

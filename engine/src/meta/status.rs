@@ -1,4 +1,4 @@
-//! `Status`: what a request is answered with when there is no object to answer.
+//! `Status`: the answer to a request if there is no object to answer with.
 //!
 //! Source: `k8s.io/apimachinery/pkg/api/errors` and answers recorded from Kubernetes 1.37, byte for byte, since clients
 //! parse them and people compare them.
@@ -35,19 +35,19 @@ const KNOWN_REASONS: [&str; 19] = [
 /// A failure, or the success of a deletion.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Status {
-    /// The HTTP status code; 200 for a success, which its body leaves out.
+    /// The HTTP status code; 200 for a success, which the body omits.
     pub code: u16,
-    /// What machines read; empty where the reference gives none.
+    /// The reason, for machines; empty if the reference gives none.
     pub reason: String,
-    /// What is wrong, for people.
+    /// The message, for people.
     pub message: String,
     /// What it is about.
     pub details: Option<Box<Details>>,
-    /// A token for a list that has to go on at another revision.
+    /// A token for continuing a list at another revision.
     pub continue_token: String,
 }
 
-/// What the status is about.
+/// The subject of the status.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Details {
     /// The name of the object.
@@ -58,18 +58,18 @@ pub struct Details {
     pub kind: String,
     /// The uid of the object.
     pub uid: String,
-    /// What is wrong with which fields.
+    /// The errors of single fields.
     pub causes: Vec<Cause>,
     /// 0 for none.
     pub retry_after_seconds: u32,
 }
 
-/// One of several things that are wrong.
+/// One of several errors.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cause {
     /// The reason, for programs.
     pub reason: String,
-    /// What is wrong, for people.
+    /// The message, for people.
     pub message: String,
     /// The path of the field.
     pub field: String,
@@ -80,20 +80,20 @@ impl Status {
         Status { code, reason: reason.to_owned(), message: message.into(), ..Status::default() }
     }
 
-    /// About the object `name` of a resource (or kind) of `group`.
+    /// Sets the details: the object `name` of a resource (or kind) of `group`.
     fn about(mut self, group: &str, kind: &str, name: &str) -> Self {
         let (group, kind, name) = (group.to_owned(), kind.to_owned(), name.to_owned());
         self.details = Some(Box::new(Details { group, kind, name, ..Details::default() }));
         self
     }
 
-    /// With `details: {}`, as routes answer that find no handler.
+    /// Sets `details: {}`, as in the answers of routes without a handler.
     fn with_empty_details(mut self) -> Self {
         self.details = Some(Box::default());
         self
     }
 
-    /// The success that a deletion is answered with.
+    /// The success of a deletion.
     pub fn success(details: Details) -> Self {
         Status { code: 200, details: Some(Box::new(details)), ..Status::default() }
     }
@@ -103,7 +103,7 @@ impl Status {
         Status::new(code, "", message)
     }
 
-    /// 404: there is no such object.
+    /// 404: the object does not exist.
     pub fn not_found(group: &str, plural: &str, name: &str) -> Self {
         let message = format!("{} {} not found", qualified(group, plural), go_quote(name));
         Status::new(404, "NotFound", message).about(group, plural, name)
@@ -120,7 +120,7 @@ impl Status {
         Status::new(409, "AlreadyExists", message).about(group, plural, name)
     }
 
-    /// An object whose metadata has a `generateName`, under a name that is taken: another try may find a free one.
+    /// An object with a `generateName` whose generated name is taken: another try may find a free one.
     pub fn generate_name_conflict(group: &str, plural: &str, name: &str) -> Self {
         const RETRY_AFTER_SECONDS: u32 = 1;
         let mut status = Status::already_exists(group, plural, name);
@@ -134,14 +134,14 @@ impl Status {
         self.reason == "AlreadyExists"
     }
 
-    /// 409: the object is not as the client takes it to be.
+    /// 409: the object is not in the state that the client assumes.
     pub fn conflict(group: &str, plural: &str, name: &str, why: &str) -> Self {
         let of = qualified(group, plural);
         let message = format!("Operation cannot be fulfilled on {of} {}: {why}", go_quote(name));
         Status::new(409, "Conflict", message).about(group, plural, name)
     }
 
-    /// 403: it may not be done.
+    /// 403: the action is not allowed.
     pub fn forbidden(group: &str, plural: &str, name: &str, why: &str) -> Self {
         let message = match (plural.is_empty(), name.is_empty()) {
             (true, _) => format!("forbidden: {why}"),
@@ -151,13 +151,13 @@ impl Status {
         Status::new(403, "Forbidden", message).about(group, plural, name)
     }
 
-    /// A path that a user may not use.
+    /// 403: the user may not access this path.
     pub fn forbidden_path(why: &str) -> Self {
         Status::forbidden("", "", "", why)
     }
 
-    /// An object with errors. The message names each error once, the causes list them all, but for those that the list
-    /// does not tell.
+    /// An object with errors. The message names each error once; the causes list them all, except for those that the
+    /// list left out.
     pub fn invalid(group: &str, kind: &str, name: &str, errors: &ErrorList) -> Self {
         work::steps(errors.len());
         let why = if errors.is_empty() { String::new() } else { format!(": {}", errors.aggregate()) };
@@ -172,7 +172,7 @@ impl Status {
         status
     }
 
-    /// A patch that does not apply; the reference says no more.
+    /// A patch that does not apply; the reference gives no reason.
     pub fn unprocessable() -> Self {
         let message = "the server rejected our request due to an error in our request";
         Status::new(422, "Invalid", message).with_empty_details()
@@ -201,7 +201,7 @@ impl Status {
         Status::new(405, "MethodNotAllowed", message).with_empty_details()
     }
 
-    /// 406: there is no answer in the wanted form.
+    /// 406: no acceptable format is available.
     pub fn not_acceptable(message: &str) -> Self {
         Status::new(406, "NotAcceptable", message)
     }
@@ -211,7 +211,7 @@ impl Status {
         Status::not_acceptable(message).with_empty_details()
     }
 
-    /// 415: the body's form is not known.
+    /// 415: the format of the body is not supported.
     pub fn unsupported_media_type(message: &str) -> Self {
         Status::new(415, "UnsupportedMediaType", message)
     }
@@ -226,7 +226,7 @@ impl Status {
         Status::new(413, "RequestEntityTooLarge", format!("Request entity too large: {why}"))
     }
 
-    /// An object that is larger than what is stored. Source: etcd, whose error kube-apiserver passes on.
+    /// An object that is too large to be stored. Source: etcd, whose error kube-apiserver passes on.
     pub fn too_large_to_store() -> Self {
         Status::plain(500, "etcdserver: request is too large")
     }
@@ -251,7 +251,7 @@ impl Status {
         status
     }
 
-    /// Somebody else does not answer.
+    /// 503: another server does not answer.
     pub fn service_unavailable(why: &str) -> Self {
         Status::new(503, "ServiceUnavailable", why)
     }
@@ -261,7 +261,7 @@ impl Status {
         Status::new(504, "Timeout", format!("Timeout: {why}")).with_empty_details()
     }
 
-    /// A read at a revision that is not there yet.
+    /// A read at a revision that does not exist yet.
     pub fn too_large_resource_version(wanted: Revision, current: Revision) -> Self {
         let mut status = Status::timeout(&format!("Too large resource version: {wanted}, current: {current}"));
         let cause = Cause {
@@ -273,19 +273,19 @@ impl Status {
         status
     }
 
-    /// 429: there is too much to do; the client may try again after so long.
+    /// 429: the server is overloaded; the client may try again after that many seconds.
     pub fn too_many_requests(message: &str, retry_after_seconds: u32) -> Self {
         let mut status = Status::new(429, "TooManyRequests", message);
         status.details = Some(Box::new(Details { retry_after_seconds, ..Details::default() }));
         status
     }
 
-    /// A revision that is gone.
+    /// A revision that was compacted.
     pub fn expired(message: &str) -> Self {
         Status::new(410, "Expired", message)
     }
 
-    /// A page whose revision is gone, with a token to go on at the newest.
+    /// A page whose revision was compacted, with a token to continue at the newest.
     pub fn expired_continue(token: String) -> Self {
         let message = "The provided continue parameter is too old to display a consistent list result. You can start a new \
                        list without the continue parameter, or use the continue token in this response to retrieve the \
@@ -295,7 +295,7 @@ impl Status {
         Status { continue_token: token, ..Status::expired(message) }
     }
 
-    /// A Status that somebody else has made; a code that HTTP can't have is 0.
+    /// Decodes a Status made by another server; a code that HTTP does not allow becomes 0.
     pub fn decode(status: &Value) -> Status {
         let code = status.get("code").and_then(Value::as_i64);
         let details = status.get("details").filter(|details| details.as_object().is_some());
@@ -308,12 +308,12 @@ impl Status {
         }
     }
 
-    /// Whether this is an error for a reason: it says so, or has its code and a reason that Kubernetes does not know.
+    /// Whether this is an error with a reason: it has that reason, or its code and a reason unknown to Kubernetes.
     pub fn is_for(&self, reason: &str, code: u16) -> bool {
         self.reason == reason || (self.code == code && !KNOWN_REASONS.contains(&self.reason.as_str()))
     }
 
-    /// The details of a Status that somebody else has made.
+    /// The details of a Status made by another server.
     pub fn decode_details(details: &Value) -> Details {
         let text = |of: &Value, name: &str| of.str_at(&[name]).to_owned();
         let causes = details.items_at(&["causes"]).iter().map(|cause| Cause {
@@ -332,7 +332,7 @@ impl Status {
         }
     }
 
-    /// How long the client should wait, for the header of that name.
+    /// How long the client should wait, for the `Retry-After` header.
     pub fn retry_after_seconds(&self) -> Option<u32> {
         self.details.as_ref().map(|details| details.retry_after_seconds).filter(|seconds| *seconds > 0)
     }

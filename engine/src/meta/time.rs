@@ -1,6 +1,7 @@
 //! Times as the API reads and writes them.
 //!
-//! Source: Go's `time.Parse` with `time.RFC3339`, which is a little wider than the standard; its errors are what clients see.
+//! Source: Go's `time.Parse` with `time.RFC3339`, which accepts slightly more than the standard; clients see its
+//! errors.
 
 use jiff::civil::{self, DateTime};
 use jiff::{SignedDuration, Timestamp};
@@ -8,7 +9,7 @@ use thiserror::Error;
 
 use crate::work;
 
-/// What Go calls the forms of a time.
+/// Go's layouts of times.
 const RFC_3339: &str = "2006-01-02T15:04:05Z07:00";
 const MICRO: &str = "2006-01-02T15:04:05.000000Z07:00";
 const LOCAL: &str = "2006-01-02T15:04:05";
@@ -33,7 +34,7 @@ pub struct Moment {
 /// Why a text is not a time, in Go's words.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TimeError {
-    /// The text does not have the form that is expected.
+    /// The text does not match the layout.
     #[error(
         "parsing time {} as {}: cannot parse {} as {}",
         quote(.text.as_bytes()),
@@ -44,11 +45,11 @@ pub enum TimeError {
     Form {
         /// The whole text.
         text: String,
-        /// The form, as Go writes forms of times.
+        /// The layout, as Go writes it.
         layout: &'static str,
-        /// What could not be read; it may begin within a character.
+        /// The part that could not be read; it may begin within a character.
         rest: Vec<u8>,
-        /// The part of the form that was expected there.
+        /// The element of the layout that was expected there.
         element: &'static str,
     },
     /// A part of the time is too large.
@@ -59,7 +60,7 @@ pub enum TimeError {
         /// `day`, `time zone offset hour`.
         part: &'static str,
     },
-    /// There is more behind the time.
+    /// There is text after the time.
     #[error("parsing time {}: extra text: {}", quote(.text.as_bytes()), quote(.rest))]
     Extra {
         /// The whole text.
@@ -69,8 +70,8 @@ pub enum TimeError {
     },
 }
 
-/// Reads RFC 3339 and gives the same time in UTC, in whole seconds and with a `Z` behind it; `None` for the first second
-/// of the year 1, which is Go's "no time".
+/// Reads RFC 3339 and returns the same time in UTC, in whole seconds and with a `Z` at the end; `None` for the first
+/// second of the year 1, which is Go's zero time.
 ///
 /// # Errors
 ///
@@ -79,7 +80,7 @@ pub fn normalize(text: &str) -> Result<Option<String>, TimeError> {
     Ok(in_utc(text, parse(text)?)?.map(|utc| format!("{utc}Z")))
 }
 
-/// Whether [`normalize`] gives `text` back. False for a few times of which that would take a calendar to tell.
+/// Whether [`normalize`] returns `text` unchanged. False for a few times that only a calendar could decide.
 pub fn is_normal(text: &str) -> bool {
     let bytes = text.as_bytes();
     let number = |at: usize| match bytes[at..at + 2] {
@@ -99,7 +100,7 @@ pub fn is_normal(text: &str) -> bool {
         && number(17) < 60
 }
 
-/// [`normalize`] for times with exactly six digits behind the second, Go's `MicroTime`.
+/// [`normalize`] for times with exactly six fractional digits, Go's `MicroTime`.
 ///
 /// # Errors
 ///
@@ -110,9 +111,9 @@ pub fn normalize_micro(text: &str) -> Result<Option<String>, TimeError> {
     Ok(in_utc(text, moment)?.map(|utc| format!("{utc}.{microseconds:06}Z")))
 }
 
-/// The whole seconds of a moment, in UTC; `None` for Go's "no time".
+/// The whole seconds of a moment, in UTC; `None` for Go's zero time.
 fn in_utc(text: &str, moment: Moment) -> Result<Option<DateTime>, TimeError> {
-    // Go goes past four digits of a year here, and then can't read what it wrote.
+    // Go exceeds a year of four digits here, and then can't read what it wrote.
     let utc = civil::Date::constant(1970, 1, 1).at(0, 0, 0, 0);
     let utc = utc.checked_add(SignedDuration::from_secs(moment.unix_seconds)).ok().filter(|utc| utc.year() >= 0);
     let utc = utc.ok_or_else(|| TimeError::Range { text: text.to_owned(), part: "day" })?;
@@ -141,7 +142,7 @@ fn parse_as(text: &str, layout: &'static str) -> Result<Moment, TimeError> {
 ///
 /// # Errors
 ///
-/// As [`normalize`], with the form that is expected here.
+/// As [`normalize`], with the layout expected here.
 pub fn parse_local(text: &str) -> Result<Moment, TimeError> {
     let mut reader = LayoutReader::new(text, LOCAL);
     let (date, second_of_day, nanos) = reader.date_and_clock()?;
@@ -152,7 +153,7 @@ pub fn parse_local(text: &str) -> Result<Moment, TimeError> {
 ///
 /// # Errors
 ///
-/// As [`normalize`], with the form that is expected here.
+/// As [`normalize`], with the layout expected here.
 pub fn parse_date(text: &str) -> Result<Moment, TimeError> {
     let mut reader = LayoutReader::new(text, DATE);
     let date = reader.date()?;
@@ -175,12 +176,12 @@ impl<'t> LayoutReader<'t> {
         TimeError::Range { text: self.text.to_owned(), part }
     }
 
-    /// What is left does not begin with `element` of the layout.
+    /// The error that the rest of the text does not begin with `element` of the layout.
     fn mismatch(&self, element: &'static str) -> TimeError {
         TimeError::Form { text: self.text.to_owned(), layout: self.layout, rest: self.rest.to_vec(), element }
     }
 
-    /// A day; `None` if the month has no such, which is told at the end.
+    /// A day; `None` if the month does not have it, which is reported at the end.
     fn date(&mut self) -> Result<Option<civil::Date>, TimeError> {
         let year = self.year()?;
         self.literal("-")?;
@@ -190,7 +191,7 @@ impl<'t> LayoutReader<'t> {
         Ok(civil::Date::new(year, month, day).ok())
     }
 
-    /// A day as [`LayoutReader::date`] has it, the second of it, and nanoseconds.
+    /// A day as in [`LayoutReader::date`], the second of the day, and nanoseconds.
     fn date_and_clock(&mut self) -> Result<(Option<civil::Date>, i64, u32), TimeError> {
         let date = self.date()?;
         self.literal("T")?;
@@ -203,7 +204,7 @@ impl<'t> LayoutReader<'t> {
         Ok((date, i64::from(hour) * 3600 + i64::from(minute) * 60 + i64::from(second), nanos))
     }
 
-    /// The start of `date` in seconds from the start of 1970, if nothing is left.
+    /// The start of `date` in seconds since the start of 1970, if all text has been read.
     fn end(&self, date: Option<civil::Date>) -> Result<i64, TimeError> {
         if !self.rest.is_empty() {
             return Err(TimeError::Extra { text: self.text.to_owned(), rest: self.rest.to_vec() });
@@ -261,7 +262,7 @@ impl<'t> LayoutReader<'t> {
         }
     }
 
-    /// The nanoseconds of `.5`; what is finer is lost.
+    /// The nanoseconds of `.5`; further digits are lost.
     fn fraction(&mut self) -> u32 {
         let [b'.' | b',', digits @ ..] = self.rest else { return 0 };
         let count = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -273,7 +274,7 @@ impl<'t> LayoutReader<'t> {
         digits.take(9).fold(0, |nanos, digit| nanos * 10 + digit)
     }
 
-    /// `Z` or `+01:00`, in seconds to the east.
+    /// `Z` or `+01:00`, in seconds east of UTC.
     fn offset(&mut self) -> Result<i32, TimeError> {
         if let [b'Z', rest @ ..] = self.rest {
             self.rest = rest;
@@ -285,7 +286,7 @@ impl<'t> LayoutReader<'t> {
         };
         let hours = two_digits(hour).map(|(hours, _)| hours);
         let minutes = hours.and_then(|_| two_digits(&[*minute_tens, *minute_ones]).map(|(minutes, _)| minutes));
-        // Some people write offsets of 24 hours or 60 minutes. A range is looked at before the form.
+        // Offsets of 24 hours or 60 minutes are in use. The range is checked before the format.
         let before = std::mem::replace(&mut self.rest, rest);
         if hours.is_some_and(|hours| hours > 24) {
             return Err(self.out_of_range("time zone offset hour"));

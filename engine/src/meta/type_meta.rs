@@ -1,4 +1,4 @@
-//! What a document says that it is: its `apiVersion` and its `kind`, as Go's decoder reads them before all else.
+//! The declared type of a document: its `apiVersion` and its `kind`, which Go's decoder reads first.
 //!
 //! Source: `k8s.io/apimachinery/pkg/runtime/serializer/json`, release 1.36.
 
@@ -7,11 +7,11 @@ use thiserror::Error;
 use super::unmarshal::UnmarshalError;
 use crate::value::{Value, json, json_type, yaml};
 
-/// What the reference calls the type that it reads both into.
+/// The reference's name for the type that it decodes both into.
 pub(crate) const GO_TYPE: &str =
     r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
 
-/// Why it can't be told what a document is.
+/// Why the type of a document can't be determined.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum TypeMetaError {
     /// It is not JSON.
@@ -20,7 +20,7 @@ pub enum TypeMetaError {
     /// It is not YAML.
     #[error("couldn't get version/kind; json parse error: {0}")]
     Yaml(#[from] yaml::YamlError),
-    /// It is not an object, or says with another value than a text what it is.
+    /// It is not an object, or its `apiVersion` or `kind` is not a text.
     #[error("couldn't get version/kind; json parse error: {0}")]
     Type(#[from] UnmarshalError),
     /// Its `apiVersion` has more than one slash.
@@ -28,19 +28,19 @@ pub enum TypeMetaError {
     GroupVersion(String),
 }
 
-/// An object that does not say its kind, as it is written.
+/// An object without a kind, as it is written.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("Object 'Kind' is missing in '{0}'")]
 pub struct MissingKind(String);
 
 impl MissingKind {
-    /// That `object`, JSON or YAML, has none.
+    /// The error for `object`, JSON or YAML, which has no kind.
     pub fn of(object: &[u8]) -> Self {
         MissingKind(String::from_utf8_lossy(object).into_owned())
     }
 }
 
-/// The apiVersion and kind of an object; what it does not say is empty, which is all for null.
+/// The apiVersion and kind of an object; absent ones are empty, as both are for null.
 ///
 /// # Errors
 ///
@@ -57,7 +57,7 @@ pub fn type_meta(object: &Value) -> Result<(String, String), TypeMetaError> {
     Ok((said("apiVersion")?, said("kind")?))
 }
 
-/// A document, and what it says that it is; what it does not say is empty.
+/// A document with its apiVersion and kind; absent ones are empty.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Document {
     /// All of it.
@@ -73,7 +73,7 @@ impl Document {
     ///
     /// # Errors
     ///
-    /// Go's text for what is not an object with two texts.
+    /// Go's error for a document that is not an object, or whose apiVersion or kind is not a text.
     pub fn read(text: &[u8]) -> Result<Self, TypeMetaError> {
         let value = if text.trim_ascii_start().starts_with(b"{") { json::decode(text)? } else { yaml::decode(text)? };
         if value.is_null() {

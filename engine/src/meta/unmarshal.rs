@@ -1,4 +1,4 @@
-//! Why Go's decoder can't read a value, as a value until it is shown.
+//! Why Go's decoder can't read a value: an error that is only formatted when it is shown.
 //!
 //! Source: `UnmarshalTypeError` of `encoding/json`.
 
@@ -6,49 +6,49 @@ use std::fmt;
 
 use thiserror::Error;
 
-/// What a decoder has met.
+/// An error of a decoder.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum UnmarshalError {
-    /// A value of another type.
+    /// A value of the wrong type.
     #[error("{0}")]
     Type(TypeMismatch),
-    /// A value that a type which reads itself can't take, in its own words; Go shows it without a position.
+    /// The error of a type that decodes itself, in its own words; Go shows it without a position.
     #[error("{0}")]
     Other(String),
 }
 
-/// A value of another type than its field.
+/// A value whose type differs from that of its field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeMismatch {
     /// `string`, `number 1.5`.
     pub found: String,
-    /// `None` where a type that reads itself has no position.
+    /// `None` if a type that decodes itself has no position.
     pub position: Option<Position>,
     /// `[]v1.OwnerReference`.
     pub go_type: String,
 }
 
-/// Where a field is, as Go tells it.
+/// The position of a field, as Go reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Position {
     /// The innermost struct: `OwnerReference`.
     pub structure: String,
-    /// The fields on the way, without keys and indices: `metadata.ownerReferences.uid`.
+    /// The fields on the path, without keys and indices: `metadata.ownerReferences.uid`.
     pub fields: String,
 }
 
 impl UnmarshalError {
-    /// What a type that reads itself says of a value.
+    /// The error of a type that decodes itself.
     pub fn other(error: impl fmt::Display) -> Self {
         UnmarshalError::Other(error.to_string())
     }
 
-    /// A value of another type that has no position.
+    /// A value of the wrong type, without a position.
     pub fn of_type(found: impl Into<String>, go_type: impl Into<String>) -> Self {
         UnmarshalError::Type(TypeMismatch { found: found.into(), position: None, go_type: go_type.into() })
     }
 
-    /// The fields on the way to the value, where Go tells them.
+    /// The fields on the path to the value, if Go reports them.
     pub fn fields(&self) -> &str {
         match self {
             UnmarshalError::Type(TypeMismatch { position: Some(position), .. }) => &position.fields,
@@ -56,7 +56,7 @@ impl UnmarshalError {
         }
     }
 
-    /// The same error of a number that does not fit its type, as it is written; other errors stay as they are.
+    /// The same error with a number that does not fit its type quoted as it is written; other errors stay as they are.
     pub fn of_number(mut self, written: &str) -> Self {
         if let UnmarshalError::Type(mismatch) = &mut self
             && mismatch.found.starts_with("number ")
@@ -66,7 +66,7 @@ impl UnmarshalError {
         self
     }
 
-    /// The same error, met by the decoder of a struct at `fields` of its own.
+    /// The same error, in the decoder of a struct that has the value at `fields`.
     pub fn below(self, structure: &str, fields: &str) -> Self {
         let UnmarshalError::Type(mismatch) = self else { return self };
         let position = match mismatch.position {

@@ -1,7 +1,7 @@
-//! URLs as Go's `net/url` takes them apart and puts them together, with its words for those that it can't.
+//! URLs as Go's `net/url` parses and formats them, with its errors.
 //!
-//! DIFFERS: bytes behind percent signs that are not UTF-8 become replacement characters, one for each byte, where Go keeps
-//! them; so two that differ in such bytes alone are the same here.
+//! DIFFERS: percent-encoded bytes that are not UTF-8 become replacement characters, one per byte, while Go keeps them;
+//! so URLs that only differ in such bytes are equal here.
 
 use std::fmt;
 
@@ -16,17 +16,17 @@ use crate::work;
 pub struct Url {
     /// In lower case.
     pub scheme: String,
-    /// What follows the scheme of a URL such as `mailto:a@b`, as it is written.
+    /// The part after the scheme of a URL such as `mailto:a@b`, as it is written.
     pub opaque: String,
-    /// As it would be written; `None` differs from an empty one.
+    /// As it would be written; `None` differs from an empty user.
     pub user: Option<String>,
-    /// With the port, without percent signs.
+    /// With the port, percent-decoded.
     pub host: String,
-    /// As it is written, where that is a way to write it.
+    /// As it is written, if that is a valid encoding.
     pub escaped_path: String,
     /// As it is written.
     pub query: String,
-    /// Behind `#`, may be empty.
+    /// The part after `#`, may be empty.
     pub fragment: String,
     escaped_fragment: String,
     ends_in_question_mark: bool,
@@ -42,7 +42,7 @@ pub struct UrlError {
     fault: UrlErrorKind,
 }
 
-/// What is wrong with a URL.
+/// The error of a URL.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 enum UrlErrorKind {
     #[error("net/url: invalid control character in URL")]
@@ -150,7 +150,7 @@ fn parse_in(text: &str, is_request: bool) -> Result<Url, UrlErrorKind> {
     Ok(url)
 }
 
-/// The scheme, perhaps empty, and what follows its colon.
+/// The scheme, which may be empty, and the text after its colon.
 fn split_scheme(text: &str) -> Result<(&str, &str), UrlErrorKind> {
     for (at, byte) in text.bytes().enumerate() {
         match byte {
@@ -192,7 +192,7 @@ fn parse_host(scheme: &str, host: &str) -> Result<String, UrlErrorKind> {
         Some(_) => return Err(UrlErrorKind::Literal),
         None => {}
     }
-    // Databases list several hosts with ports, so only the web is strict about colons.
+    // Databases list several hosts with ports, so only http and https are strict about colons.
     let colon = if matches!(scheme, "http" | "https") { host.find(':') } else { host.rfind(':') };
     if let Some(colon) = colon {
         check_port(&host[colon..])?;
@@ -205,7 +205,7 @@ fn is_port(text: &str) -> bool {
     digits.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Nothing, or a colon and perhaps digits.
+/// Checks for an empty text, or a colon and optional digits.
 fn check_port(text: &str) -> Result<(), UrlErrorKind> {
     if is_port(text) { Ok(()) } else { Err(UrlErrorKind::Port(text.to_owned())) }
 }
@@ -220,7 +220,8 @@ impl Url {
         (host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host), port)
     }
 
-    /// The parameters of the query in their order; those that don't parse are left out, and all of more than 10,000.
+    /// The parameters of the query in their order; those that don't parse are left out; if there are more than 10,000,
+    /// all are.
     pub fn query_parameters(&self) -> Vec<(String, String)> {
         const PARAMETERS_MAX: usize = 10_000;
         if self.query.matches('&').count() >= PARAMETERS_MAX {
@@ -268,7 +269,7 @@ impl fmt::Display for Url {
     }
 }
 
-/// The part of a URL that a byte stands in; they differ in what must hide behind a percent sign.
+/// The part of a URL that a byte is in; parts differ in which bytes must be percent-encoded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum UrlPart {
     User,
@@ -306,7 +307,7 @@ fn escape(bytes: &[u8], part: UrlPart) -> String {
     escaped
 }
 
-/// `written` if it has no byte that must hide, else `plain` anew.
+/// `written` if it has no byte that must be encoded, else `plain`, encoded anew.
 fn as_written(written: &str, plain: &[u8], part: UrlPart) -> String {
     let may_stand = |byte: u8| b"!$&'()*+,;=:@[]%".contains(&byte) || !needs_escape(byte, part);
     if written.bytes().all(may_stand) { written.to_owned() } else { escape(plain, part) }
@@ -341,7 +342,7 @@ fn unescape(text: &str, part: UrlPart) -> Result<Vec<u8>, UrlErrorKind> {
     Ok(plain)
 }
 
-/// The byte that `%xx` at `at` stands for.
+/// The byte of the escape `%xx` at `at`.
 fn hidden_byte(bytes: &[u8], at: usize) -> Option<u8> {
     let digit = |place: usize| bytes.get(place).and_then(|byte| char::from(*byte).to_digit(16));
     u8::try_from(digit(at + 1)? * 16 + digit(at + 2)?).ok()

@@ -1,19 +1,19 @@
 //! The items of a list that is being patched.
 //!
-//! In: places to insert at and to remove from, in any order. Out: the items, of which each operation moves a few only,
-//! wherever it is: ten thousand operations may begin at the front of a million items.
+//! In: positions to insert at and to remove from, in any order. Out: the items. Each operation only moves a few items,
+//! wherever it is: a patch may have ten thousand operations at the front of a million items.
 
 use crate::work;
 
-/// Items that stand together when a list is made; twice as many at most.
+/// The items per chunk of a new list; a chunk has at most twice as many.
 const CHUNK_ITEMS: usize = 512;
-/// Chunks that are passed in a step.
+/// How many chunks may be skipped per step.
 const CHUNKS_PER_STEP: usize = 32;
 
 /// A list in chunks.
 #[derive(Clone, Debug)]
 pub(super) struct ChunkedList<T> {
-    /// None is empty.
+    /// No chunk is empty.
     chunks: Vec<Vec<T>>,
     length: usize,
 }
@@ -41,10 +41,10 @@ impl<T> ChunkedList<T> {
         self.insert(self.length, item);
     }
 
-    /// Inserts an item before the one at `at`, or behind the last.
+    /// Inserts an item before the one at `at`, or after the last.
     pub fn insert(&mut self, at: usize, item: T) {
         let (mut chunk, mut at) = self.place(at);
-        // What comes between two chunks goes to the end of the first.
+        // An item between two chunks goes to the end of the first.
         if at == 0 && chunk > 0 {
             chunk -= 1;
             at = self.chunks[chunk].len();
@@ -75,7 +75,7 @@ impl<T> ChunkedList<T> {
         Some(item)
     }
 
-    /// The chunk of an item, and its place there; behind the last chunk for what is behind the last item.
+    /// The chunk of an item, and its position there; for the position after the last item, it is after the last chunk.
     fn place(&self, mut at: usize) -> (usize, usize) {
         work::steps(1 + self.chunks.len() / CHUNKS_PER_STEP);
         for (chunk, items) in self.chunks.iter().enumerate() {

@@ -16,7 +16,7 @@ pub struct MergePatch {
 }
 
 impl MergePatch {
-    /// Reads a patch; with `strict`, also tells which fields stand twice.
+    /// Reads a patch; with `strict`, also reports duplicate fields.
     ///
     /// # Errors
     ///
@@ -45,8 +45,8 @@ impl MergePatch {
         }
     }
 
-    /// The text of `target` with this merged into it. A list takes its place. `layout` is that of the target, which shows
-    /// where the patch changes nothing.
+    /// The text of `target` with this patch merged into it. If the patch is a list, it replaces the target. `layout` is
+    /// the target's, and shows in unchanged parts.
     pub fn apply(&self, target: &Value, layout: Layout) -> String {
         let patch = WrittenValue::written(&self.text, &self.written);
         match self.written.content {
@@ -56,8 +56,8 @@ impl MergePatch {
     }
 }
 
-/// What [`MergePatch::apply`] makes of `target` by the patch in `bytes`, as a value. `None` where its text says more: of numbers
-/// that are not whole, and of fields that stand twice.
+/// The result of [`MergePatch::apply`] of the patch in `bytes` to `target`, as a value. `None` if its text has details
+/// that a value lacks: fractional numbers and duplicate fields.
 pub fn merged(target: &Value, bytes: &[u8]) -> Option<Value> {
     str::from_utf8(bytes).ok()?;
     let (patch, repeated) = json::decode_strict(bytes).ok()?;
@@ -135,7 +135,7 @@ fn merge<'p>(target: WrittenValue<'p>, patch: WrittenValue<'p>) -> WrittenValue<
     WrittenValue::Object(fields)
 }
 
-/// What is new takes no nulls along, but for those in lists.
+/// New values lose their nulls, except for those in lists.
 fn without_nulls(patch: WrittenValue<'_>) -> WrittenValue<'_> {
     work::step();
     match patch.opened() {
@@ -165,7 +165,7 @@ mod tests {
     proptest! {
         #[test]
         fn values_merge_as_texts_do(target in arbitrary::value(), patch in arbitrary::value()) {
-            // As what is stored is read: whole numbers are integers.
+            // Like stored objects when they are read: whole numbers are integers.
             let target = json::decode(&json::encode(&target)).expect("it is JSON");
             let bytes = json::encode(&patch);
             if let Some(merged) = merged(&target, &bytes) {

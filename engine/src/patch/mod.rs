@@ -1,8 +1,8 @@
 //! Patches: JSON Patch (RFC 6902), JSON Merge Patch (RFC 7386) and strategic merge patch, with the leniencies of the
 //! reference.
 //!
-//! In: an object and a patch as it was sent. Out: the patched object, which nobody has validated yet; of the first two as
-//! JSON text, which may repeat fields, where the patch does, and hold numbers that no double can hold.
+//! In: an object and a patch as it was sent. Out: the patched object, which is not validated yet; for the first two as
+//! JSON text, which may have duplicate fields, if the patch has, and numbers beyond the range of doubles.
 
 pub mod json_patch;
 pub mod merge_patch;
@@ -20,16 +20,17 @@ pub enum PatchError {
     /// 400: it is not a patch.
     #[error("error decoding patch: {0}")]
     Decode(String),
-    /// 400: the same, told without that head.
+    /// 400: the same, without that prefix.
     #[error("{0}")]
     Malformed(String),
     /// 413.
     #[error("{0}")]
     TooManyOperations(String),
-    /// 422: it does not apply to the object. To clients the reference does not tell why, of the patches of webhooks it does.
+    /// 422: it does not apply to the object. The reference hides the reason from clients, but reports it for the
+    /// patches of webhooks.
     #[error("{0}")]
     Apply(String),
-    /// The same, as a test of it failed.
+    /// The same, because a test in the patch failed.
     #[error("{0}")]
     Test(String),
 }

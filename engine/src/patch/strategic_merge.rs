@@ -1,7 +1,7 @@
 //! Strategic merge patch: a merge patch that knows which lists are merged, and by which key.
 //!
 //! In: an object of a built-in kind, a patch, and the schema of the kind with its patch keys. Out: the patched object,
-//! which nobody has validated yet. Directives in the patch: `$patch` (`replace`, `delete`), `$retainKeys`,
+//! which is not validated yet. Directives in the patch: `$patch` (`replace`, `delete`), `$retainKeys`,
 //! `$deleteFromPrimitiveList/FIELD`, `$setElementOrder/FIELD`.
 //!
 //! Source: Kubernetes documentation, "Strategic merge patch"; `k8s.io/apimachinery/pkg/util/strategicpatch`, 1.37.
@@ -28,7 +28,7 @@ const ORDER_PREFIX: &str = "$setElementOrder";
 /// Why a patch was not applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MergeError {
-    /// 400: a directive does not have the form that it must have.
+    /// 400: a directive is malformed.
     Malformed(&'static str),
     /// 422: the patch can't be merged into any object.
     Unprocessable,
@@ -45,7 +45,7 @@ const BAD_ORDER: MergeError = MergeError::Malformed("invalid patch format of set
 pub struct StrategicMergePatch(Map);
 
 impl StrategicMergePatch {
-    /// Reads a patch; with `strict`, also tells which fields stand twice.
+    /// Reads a patch; with `strict`, also reports duplicate fields.
     ///
     /// # Errors
     ///
@@ -70,12 +70,12 @@ impl StrategicMergePatch {
         }
     }
 
-    /// What Go prints of the patch after it was merged into `live`, for messages: its merge takes things out of the patch.
+    /// Go's print of the patch after it was merged into `live`, for messages: its merge removes parts of the patch.
     pub fn printed(&self, live: &Value, message: &'static Message) -> String {
         go_print(&Value::Object(left::of(self.0.clone(), live, GoType::Struct(message))))
     }
 
-    /// `live` with this merged into it. `message` is its type.
+    /// `live` with this patch merged into it. `message` is its type.
     ///
     /// # Errors
     ///
@@ -86,7 +86,7 @@ impl StrategicMergePatch {
     }
 }
 
-/// Fields that are being merged: a tree, as each is taken out and put back.
+/// Fields that are being merged: a tree, as fields are taken out and put back one by one.
 type MergingFields = BTreeMap<Key, Value>;
 
 fn merge_fields(original: Map, patch: Map, types: GoType) -> Result<Map, MergeError> {
@@ -132,7 +132,7 @@ fn merge_map(original: &mut MergingFields, patch: Map, types: GoType) -> Result<
                     change
                 }))
             }
-            // What there is nothing of can't lose anything.
+            // Deleting from an absent list does nothing.
             (present, change) if deletes => match (&present, &change) {
                 (Some(present), change) if same_type(present, change) => without_directives(change.clone()),
                 _ => present,
@@ -146,7 +146,7 @@ fn merge_map(original: &mut MergingFields, patch: Map, types: GoType) -> Result<
     Ok(())
 }
 
-/// `$retainKeys`: fields that are not named go.
+/// `$retainKeys`: removes fields that are not named.
 fn retain_keys(original: &mut MergingFields, patch: &mut MergingFields) -> Result<(), MergeError> {
     let Some(retained) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
     let Value::Array(retained) = retained else { return Err(BAD_RETAIN_KEYS) };
@@ -189,7 +189,7 @@ fn merge_ordered(original: &mut MergingFields, patch: &mut MergingFields, types:
     Ok(())
 }
 
-/// The items of the patch must stand in the order that the patch asks for.
+/// The items of the patch must be in the order that the patch demands.
 fn check_order(change: &[Value], order: &[Value], key: &str) -> Result<(), MergeError> {
     if change.is_empty() || order.is_empty() {
         return Ok(());
@@ -197,7 +197,7 @@ fn check_order(change: &[Value], order: &[Value], key: &str) -> Result<(), Merge
     let mut ordered = order.iter();
     for item in change {
         let directive = if key.is_empty() { None } else { fields_of(item)?.get(DIRECTIVE) };
-        // Items that go have no place; others with a directive need one to be left, but don't take it.
+        // Items to be deleted have no position; others with a directive need a further position, but don't consume it.
         match directive {
             Some(directive) if directive.as_str() == Some("delete") || !ordered.as_slice().is_empty() => continue,
             _ => {}
@@ -265,7 +265,7 @@ fn merge_list(
     in_order(patched, rest, &patch, &original, key, true)
 }
 
-/// An item of a list that is being merged. A patch may have many items with the key of one.
+/// An item of a list that is being merged. A patch may have many items with the same key.
 enum Merged {
     Whole(Value),
     Open(MergingFields),
@@ -293,7 +293,7 @@ impl Merged {
     }
 }
 
-/// Does what items with `$patch` say, and gives the list and the patch without them.
+/// Applies the items with `$patch`, and returns the list and the patch without them.
 fn apply_directives(
     original: Vec<Value>,
     patch: Vec<Value>,
@@ -323,7 +323,7 @@ fn apply_directives(
     Ok((original.into_iter().filter(stays).collect(), rest))
 }
 
-/// The items that `by` has, too, and the others.
+/// Splits the items into those that `by` has, too, and the others.
 fn partition(items: Vec<Value>, by: &[Value], key: &str) -> Result<(Vec<Value>, Vec<Value>), MergeError> {
     if !key.is_empty() {
         // Every item must have the key.
@@ -334,8 +334,8 @@ fn partition(items: Vec<Value>, by: &[Value], key: &str) -> Result<(Vec<Value>, 
     Ok(items.into_iter().partition(is_known))
 }
 
-/// Both lists as one: the patch's items in the patch's order, the others in the order that they had, and between them the
-/// order that they had.
+/// Merges both lists into one: the patch's items in the patch's order, the others in their own order, and both
+/// interleaved by their old order.
 fn in_order(
     patched: Vec<Value>,
     rest: Vec<Value>,
@@ -385,10 +385,10 @@ fn sorted_by(items: Vec<Value>, order: &[Value], key: &str, of_maps: bool) -> Re
     Ok(placed.into_iter().map(|(_, item)| item).chain(deleted).collect())
 }
 
-/// Up to here Go sorts by insertion.
+/// Up to this length, Go uses insertion sort.
 const SMALL_LIST: usize = 20;
 
-/// The reference's order is none where an item has no place: each such item goes before its neighbour.
+/// The reference's order is inconsistent if an item has no position: each such item goes before its neighbour.
 fn sort_with_unplaced(items: &mut [(Option<usize>, Value)]) {
     for last in 1..items.len() {
         for at in (1..=last).rev() {
@@ -404,7 +404,7 @@ fn sort_with_unplaced(items: &mut [(Option<usize>, Value)]) {
     }
 }
 
-/// Each item once. The last one takes the place of one that is gone, as in the reference.
+/// Removes duplicate items. The last item takes the position of a removed one, as in the reference.
 fn deduplicate(items: Vec<Value>) -> Vec<Value> {
     let mut first: HashMap<String, usize> = HashMap::with_capacity(items.len());
     let mut kept = items;
@@ -428,7 +428,7 @@ enum ElementType {
     Scalar,
 }
 
-/// Items of lists that are merged all have one type.
+/// The items of merged lists must all have one type.
 fn element_type(lists: &[&[Value]]) -> Result<ElementType, MergeError> {
     let mut items = lists.iter().copied().flatten();
     let Some(first) = items.next() else {
@@ -449,7 +449,7 @@ fn same_type(left: &Value, right: &Value) -> bool {
     std::mem::discriminant(left) == std::mem::discriminant(right)
 }
 
-/// The first place of each item.
+/// The first position of each item.
 fn places_of(items: &[Value], key: &str) -> HashMap<String, usize> {
     let mut places = HashMap::with_capacity(items.len());
     for (at, item) in items.iter().enumerate() {
@@ -460,7 +460,7 @@ fn places_of(items: &[Value], key: &str) -> HashMap<String, usize> {
     places
 }
 
-/// What tells an item from others: the value of its key, or itself where there is no key.
+/// The identity of an item: the value of its key, or itself if there is no key.
 fn optional_identity(item: &Value, key: &str) -> Option<String> {
     work::step();
     match key {
@@ -496,7 +496,7 @@ fn unexpected(expected: &str, found: &Value) -> MergeError {
 
 fn unknown_directive(directive: &Value, fields: Map) -> MergeError {
     let fields = go_print(&Value::Object(fields));
-    // What Go prints of a value that is to be a text and is not.
+    // Go's print of a value that should be a text and is not.
     let printed = match directive {
         Value::Null => "%!s(<nil>)".to_owned(),
         Value::Bool(value) => format!("%!s(bool={value})"),
@@ -507,12 +507,12 @@ fn unknown_directive(directive: &Value, fields: Map) -> MergeError {
     MergeError::Failed(format!("unknown patch type: {printed} in map: {fields}"))
 }
 
-/// The field behind a directive's prefix: `$setElementOrder/FIELD`.
+/// The field after a directive's prefix: `$setElementOrder/FIELD`.
 fn without_prefix<'n>(name: &'n str, prefix: &str) -> Option<&'n str> {
     name.strip_prefix(prefix)?.strip_prefix('/')
 }
 
-/// What is new takes no nulls along.
+/// New values lose their nulls.
 fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -524,7 +524,7 @@ fn without_nulls(value: Value) -> Value {
     }
 }
 
-/// What is new takes no directives along: a map that has one goes as a whole.
+/// New values lose their directives: a map that has one is removed as a whole.
 fn without_directives(value: Value) -> Option<Value> {
     match value {
         Value::Object(fields) if fields.contains_key(DIRECTIVE) => None,

@@ -1,7 +1,7 @@
-//! JSON that still knows how it was written.
+//! JSON that keeps its original spelling.
 //!
 //! The reference patches texts, not values, and clients see it: `test` compares numbers as they are written, and the
-//! message about an unfit result quotes it with the fields of the patch in the client's order.
+//! message about an invalid result quotes it with the fields of the patch in the client's order.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -14,13 +14,13 @@ use crate::value::path_text::PathText;
 use crate::value::{Value, go_quote};
 use crate::work;
 
-/// Strict errors are counted up to here, or to the length of an answer's errors, and no further.
+/// The most strict errors that are recorded, besides the limit for the length of an answer's errors.
 const STRICT_ERRORS_MAX: usize = 100;
 
 /// A value in a JSON text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct WrittenNode {
-    /// Where it stands, without space around it.
+    /// Its position, without the whitespace around it.
     pub span: Range<usize>,
     pub content: WrittenContent,
 }
@@ -32,12 +32,12 @@ pub(super) enum WrittenContent {
     Number,
     String,
     Array(Vec<WrittenNode>),
-    /// Fields as they stand; of a repeated name the last one counts.
+    /// Fields in their order; the last of several with the same name counts.
     Object(Vec<(String, WrittenNode)>),
 }
 
 impl WrittenContent {
-    /// What Go's JSON decoder calls it.
+    /// The name of its type in Go's JSON decoder.
     pub fn go_name(&self) -> &'static str {
         match self {
             WrittenContent::Null => "null",
@@ -64,7 +64,7 @@ impl WrittenNode {
         }
     }
 
-    /// The first number within this that no double can hold, as it is written.
+    /// The first number within this that is beyond the range of doubles, as it is written.
     pub fn out_of_range<'t>(&self, text: &'t str) -> Option<&'t str> {
         match &self.content {
             WrittenContent::Number => {
@@ -78,7 +78,7 @@ impl WrittenNode {
         }
     }
 
-    /// Notes the fields that stand twice within this. `errors` knows the path that it stands at; the whole has none.
+    /// Records the duplicate fields within this. `errors` has its path; the whole document has none.
     pub fn note_repeated(&self, is_whole: bool, errors: &mut StrictErrors) {
         let end = errors.path.end();
         match &self.content {
@@ -106,7 +106,7 @@ impl WrittenNode {
     }
 }
 
-/// What a strict reader minds, each once.
+/// Strict errors, each once.
 #[derive(Default)]
 pub(super) struct StrictErrors {
     /// Where the reader is.
@@ -117,7 +117,7 @@ pub(super) struct StrictErrors {
 }
 
 impl StrictErrors {
-    /// Notes what is wrong at the path.
+    /// Records an error at the current path.
     pub fn note(&mut self, what: &'static str) {
         let is_full = self.texts.len() >= STRICT_ERRORS_MAX || self.bytes > ERRORS_BYTES_MAX;
         if !is_full && self.seen.insert((what, self.path.hash())) {
@@ -190,7 +190,7 @@ impl JsonReader<'_> {
         work::bytes(self.at - start);
     }
 
-    /// Whether another item follows; goes behind the comma or the closing bracket, and behind the opening one at first.
+    /// Whether another item follows; moves past the comma or the closing bracket, and initially past the opening one.
     fn goes_on(&mut self, is_first: bool, close: u8) -> bool {
         if is_first {
             self.at += 1;
@@ -226,7 +226,7 @@ impl JsonReader<'_> {
     }
 }
 
-/// A value that is being patched. What is not looked into stays as it is written.
+/// A value that is being patched. Parts that are not opened stay as they are written.
 #[derive(Clone)]
 pub(super) enum WrittenValue<'p> {
     Null,
@@ -246,7 +246,7 @@ impl<'p> WrittenValue<'p> {
         }
     }
 
-    /// `layout` is how the object is written where it is not looked into.
+    /// `layout` is used to write the parts of the object that are not opened.
     pub fn live(value: &'p Value, layout: Layout) -> Self {
         match value {
             Value::Null => WrittenValue::Null,
@@ -258,7 +258,7 @@ impl<'p> WrittenValue<'p> {
         matches!(self, WrittenValue::Null)
     }
 
-    /// With its items or fields to look at, if it has such.
+    /// Opens its items or fields, if it has any.
     pub fn opened(self) -> Self {
         match self {
             WrittenValue::Written(text, WrittenNode { content: WrittenContent::Array(items), .. }) => {
@@ -281,7 +281,7 @@ impl<'p> WrittenValue<'p> {
         }
     }
 
-    /// Opens it in its place.
+    /// Opens it in place.
     pub fn open(&mut self) -> &mut Self {
         if self.is_closed() {
             *self = std::mem::replace(self, WrittenValue::Null).opened();
@@ -289,7 +289,7 @@ impl<'p> WrittenValue<'p> {
         self
     }
 
-    /// Whether there are items or fields in it that can't be looked at yet.
+    /// Whether it has items or fields that are not opened.
     fn is_closed(&self) -> bool {
         match self {
             WrittenValue::Written(_, written) => {
@@ -300,12 +300,12 @@ impl<'p> WrittenValue<'p> {
         }
     }
 
-    /// Itself opened, without what is within it.
+    /// Itself opened, but not the values within it.
     fn to_opened(&self) -> Cow<'_, WrittenValue<'p>> {
         if self.is_closed() { Cow::Owned(self.clone().opened()) } else { Cow::Borrowed(self) }
     }
 
-    /// How many items or fields it has at most.
+    /// The maximum number of its items or fields.
     fn length_max(&self) -> usize {
         match self {
             WrittenValue::Written(_, WrittenNode { content: WrittenContent::Array(items), .. }) => items.len(),
@@ -318,9 +318,9 @@ impl<'p> WrittenValue<'p> {
         }
     }
 
-    /// Whether both have the same fields and items, and texts and numbers that are written alike.
+    /// Whether both have the same fields and items, and texts and numbers that are spelled alike.
     ///
-    /// Takes as long as `other`, a part of the patch, is large: this may be much larger, and be compared often.
+    /// Takes time in proportion to `other`, a part of the patch: `self` may be much larger, and be compared often.
     pub fn equals(&self, other: &WrittenValue<'_>) -> bool {
         work::step();
         if self.length_max() > other.length_max() {
@@ -343,7 +343,7 @@ impl<'p> WrittenValue<'p> {
         }
     }
 
-    /// How long the text of a scalar is at least.
+    /// The minimum length of a scalar's text.
     fn scalar_bytes_min(&self) -> usize {
         match self {
             WrittenValue::Live(Value::String(text), _) => text.len(),
@@ -359,7 +359,7 @@ impl<'p> WrittenValue<'p> {
         }
     }
 
-    /// The JSON text of it, compact.
+    /// Its compact JSON text.
     pub fn to_text(&self) -> String {
         let mut out = Vec::with_capacity(1024);
         self.write(&mut out);
@@ -398,7 +398,7 @@ impl<'p> WrittenValue<'p> {
     }
 }
 
-/// Appends a JSON text without space between its signs, and with what Go escapes escaped.
+/// Appends a JSON text without whitespace between its tokens, with Go's escapes.
 fn write_compact(text: &str, out: &mut Vec<u8>) {
     work::bytes(text.len());
     let mut in_string = false;

@@ -1,6 +1,7 @@
-//! Match conditions of a webhook that decides who may do what: expressions about the request that it would be asked about.
+//! Match conditions of an authorization webhook: expressions about the request that it would decide on.
 //!
-//! In: conditions, and a request as a SubjectAccessReview has it. Out: what is wrong with a condition, and whether all hold.
+//! In: conditions, and a request in the form of a SubjectAccessReview. Out: the errors of a condition, and whether all
+//! hold.
 //!
 //! Source: `k8s.io/apiserver/pkg/authorization/cel`, release 1.36.
 
@@ -14,7 +15,7 @@ use crate::cel::types::Type;
 use crate::meta::minor::Minor;
 use crate::value::Value;
 
-/// The first minor whose requests tell what they select.
+/// The first minor in which requests have selectors.
 const FIRST_WITH_SELECTORS: u16 = 32;
 
 /// The environment: the variable `request` is the `spec` of a SubjectAccessReview.
@@ -26,17 +27,17 @@ pub fn environment(minor: Minor) -> Env {
 ///
 /// # Errors
 ///
-/// What Kubernetes has against it.
+/// The errors that Kubernetes reports for it.
 pub fn compile(env: &Env, text: &str) -> Result<Expression, CompileError> {
     let (program, _) = expression::compile(env, text, &[Type::Bool])?;
     Ok(Expression { text: text.to_owned(), program: Ok(program) })
 }
 
-/// Whether all conditions hold for a request. One that is false decides, whatever those before and after it are.
+/// Whether all conditions hold for a request. If one is false, the result is false, whatever the others are.
 ///
 /// # Errors
 ///
-/// Where none is false, what is said of each that has no value.
+/// If none is false, the messages of all that failed to evaluate.
 pub fn ask(conditions: &[Expression], request: &Value) -> Result<bool, Vec<String>> {
     let mut errors = Vec::new();
     for Expression { text, program } in conditions {

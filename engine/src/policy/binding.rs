@@ -1,4 +1,4 @@
-//! A binding of a policy: where it acts, with which parameters, and what becomes of its refusals.
+//! A binding of a policy: where it applies, with which parameters, and how its refusals are enforced.
 
 use thiserror::Error;
 
@@ -16,58 +16,58 @@ pub struct PolicyBinding {
     pub policy: String,
     /// Which parameters it binds.
     pub params: Option<ParamRef>,
-    /// `None` where it acts wherever its policy does.
+    /// `None` if it applies wherever its policy does.
     pub criteria: Option<Criteria>,
-    /// What is done about a refusal; a mutating policy has none.
+    /// The actions on a refusal; a mutating policy has none.
     pub actions: Vec<BindingAction>,
 }
 
-/// Which objects are the parameters.
+/// Selects the objects that are the parameters.
 #[derive(Debug)]
 pub struct ParamRef {
-    /// Empty where they are selected.
+    /// Empty if they are selected by labels.
     pub name: String,
-    /// Empty for that of the request.
+    /// Empty for the namespace of the request.
     pub namespace: String,
-    /// The parameters that these labels select; an error where they can't be read.
+    /// Selects the parameters by their labels; an error if the selector is invalid.
     pub selector: Option<Result<LabelSelector, SelectorError>>,
-    /// Whether a request is refused where there are none.
+    /// Whether a request is refused if there are no parameters.
     pub denies_missing: bool,
 }
 
 /// Why a binding finds no parameters.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum ParamError {
-    /// It names a namespace for a kind of the whole cluster.
+    /// It names a namespace for a cluster-scoped kind.
     #[error("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")]
     NamespaceNotAllowed,
     /// It names no namespace, and the request has none.
     #[error("cannot use namespaced paramRef in policy binding that matches cluster-scoped resources")]
     NoNamespace,
-    /// It says neither by name nor by labels which they are.
+    /// It has neither a name nor a selector.
     #[error("one of name or selector must be provided")]
     Nothing,
-    /// Its selector is not one.
+    /// Its selector is invalid.
     #[error(transparent)]
     Selector(#[from] SelectorError),
-    /// There are none, which it does not allow.
+    /// There are none, and the binding requires some.
     #[error("no params found for policy binding with `Deny` parameterNotFoundAction")]
     NotFound,
 }
 
-/// What is done about a refusal.
+/// An action on a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BindingAction {
     /// The request is refused.
     Deny,
     /// The client is warned.
     Warn,
-    /// The audit event has it.
+    /// Adds it to the audit event.
     Audit,
 }
 
 impl BindingAction {
-    /// The name in the binding.
+    /// The name of the action in the binding.
     pub const fn as_str(self) -> &'static str {
         match self {
             BindingAction::Deny => "Deny",
@@ -108,10 +108,10 @@ impl PolicyBinding {
 }
 
 impl ParamRef {
-    /// The namespace in which the parameters of a request are; empty for a kind of the whole cluster.
+    /// The namespace of a request's parameters; empty for a cluster-scoped kind.
     ///
     /// # Errors
-    /// The binding names one where there can't be any, or needs one where the request has none.
+    /// The binding names a namespace for a cluster-scoped kind, or the request lacks a namespace that it needs.
     pub fn namespace_for<'n>(&'n self, scope: Scope, own: &'n str) -> Result<&'n str, ParamError> {
         match (scope, self.namespace.as_str(), own) {
             (Scope::Cluster, "", _) => Ok(""),
@@ -122,18 +122,18 @@ impl ParamRef {
         }
     }
 
-    /// The parameters that were found, which may be none where the binding allows that.
+    /// The parameters that were found; there may be none if the binding allows that.
     ///
     /// # Errors
-    /// There are none, which the binding does not allow.
+    /// There are none, and the binding does not allow that.
     pub fn settle(&self, found: Vec<Value>) -> Result<Vec<Value>, ParamError> {
         if found.is_empty() && self.denies_missing { Err(ParamError::NotFound) } else { Ok(found) }
     }
 
-    /// The labels of the parameters; `None` where one is named.
+    /// The selector of the parameters; `None` if the binding names one.
     ///
     /// # Errors
-    /// It says neither which one nor with which labels, or the labels can't be read.
+    /// It has neither a name nor a selector, or the selector is invalid.
     pub fn selector(&self) -> Result<Option<&LabelSelector>, ParamError> {
         match &self.selector {
             _ if !self.name.is_empty() => Ok(None),

@@ -1,7 +1,7 @@
-//! Match conditions: expressions that must all be true for a webhook to be called, or a policy to be asked.
+//! Match conditions: expressions that must all be true for a webhook to be called, or a policy to be evaluated.
 //!
-//! In: conditions, and a request as expressions see it. Out: what is wrong with a condition when it is written; later,
-//! whether all hold. Whom `authorizer` asks comes with the request.
+//! In: conditions, and a request as expressions see it. Out: the errors of a condition when it is written; later,
+//! whether all hold. The authorizer behind `authorizer` comes with the request.
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/cel` and `plugin/webhook/matchconditions`, release 1.37.
 
@@ -21,7 +21,7 @@ use crate::work;
 static STORED: LazyLock<Env> =
     LazyLock::new(|| work::essential(|| Declarations::default().environment(Expressions::Stored)));
 
-/// What that version of Kubernetes has against a condition of a webhook, in its words.
+/// The error that this version of Kubernetes reports for a condition of a webhook.
 pub fn fault(minor: Minor, text: &str, expressions: Expressions) -> Option<CompileError> {
     let env = Declarations { minor, ..Declarations::default() }.environment(expressions);
     expression::compile(&env, text, &[Type::Bool]).err()
@@ -38,18 +38,18 @@ pub fn decode(spec: &Value, env: &Env) -> Vec<Expression> {
     conditions.map(|condition| Expression::new(condition.str_at(&["expression"]), env, &[Type::Bool])).collect()
 }
 
-/// Why it can't be told whether match conditions hold.
+/// Why it is unknown whether match conditions hold.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ConditionsError {
     /// They cost too much.
     #[error("{OUT_OF_BUDGET}")]
     OutOfBudget,
-    /// Those that failed, each error once.
+    /// The conditions that failed; each error occurs once.
     #[error("{}", listed(.0))]
     Failed(Vec<EvaluationError>),
 }
 
-/// One error as it is, several as Go shows a list.
+/// A single error as it is, several as Go prints a list.
 fn listed(errors: &[EvaluationError]) -> String {
     match errors {
         [only] => only.to_string(),
@@ -57,16 +57,16 @@ fn listed(errors: &[EvaluationError]) -> String {
     }
 }
 
-/// What came of match conditions.
+/// The result of match conditions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MatchResult {
-    /// Whether all hold; else why that can't be told: every condition that failed, or that they cost too much.
+    /// Whether all hold, or why that is unknown: all conditions that failed, or that they cost too much.
     pub hold: Result<bool, ConditionsError>,
-    /// How many failed before one was false.
+    /// How many failed before the first false one.
     pub errors: usize,
 }
 
-/// Whether all of `conditions` hold. One that is false decides, whatever the others are.
+/// Whether all of `conditions` hold. If one is false, the result is false, whatever the others are.
 pub fn evaluate_all<'a>(conditions: &'a [Expression], activation: &mut Activation<'a>) -> MatchResult {
     let mut outcomes = Vec::with_capacity(conditions.len());
     for condition in conditions {

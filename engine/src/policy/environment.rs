@@ -1,4 +1,4 @@
-//! What expressions of policies and match conditions may name.
+//! The environment of the expressions of policies and match conditions.
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/cel/{compile,composition}.go`, release 1.37.
 
@@ -12,34 +12,34 @@ use crate::meta::minor::Minor;
 use crate::value::Value;
 use crate::work;
 
-/// What `request` is declared as, with the lengths of what it holds.
+/// The declared type of `request`, with the maximum lengths of its parts.
 pub static REQUEST: LazyLock<DeclType> = LazyLock::new(|| work::essential(request));
 static NAMESPACE: LazyLock<Type> = LazyLock::new(|| work::essential(|| namespace().ty));
 
-/// What there is beside `namespaceObject` and `request`.
+/// What is declared besides `namespaceObject` and `request`.
 #[derive(Clone, Debug)]
 pub struct Declarations {
-    /// The type of `object` and `oldObject`: it is known to those who check an expression for a kind.
+    /// The type of `object` and `oldObject`: only known when an expression is checked for a kind.
     pub object: Type,
-    /// The type of `params`, where there are any.
+    /// The type of `params`, if there are parameters.
     pub params: Option<Type>,
-    /// The type of `variables`, where there is that.
+    /// The type of `variables`, if there are any.
     pub variables: Option<Arc<ObjectType>>,
-    /// Whether an expression may ask who may do what.
+    /// Whether `authorizer` is available.
     pub authorizer: bool,
-    /// The version of Kubernetes whose functions there are.
+    /// The version of Kubernetes whose functions are available.
     pub minor: Minor,
 }
 
 impl Default for Declarations {
-    /// As match conditions of webhooks have it.
+    /// The declarations for match conditions of webhooks.
     fn default() -> Self {
         Declarations { object: Type::Dyn, params: None, variables: None, authorizer: true, minor: Minor::NEWEST }
     }
 }
 
 impl Declarations {
-    /// The environment in which types are checked: nothing is evaluated there, and `authorizer.requestResource` is not known.
+    /// The environment for type checks: nothing is evaluated in it, and `authorizer.requestResource` is not declared.
     pub fn checking_environment(&self) -> Env {
         let mut env = self.without_authorizer().environment(Expressions::Stored);
         if self.authorizer {
@@ -48,7 +48,8 @@ impl Declarations {
         env
     }
 
-    /// The environment. The order of its variables is that of an activation; what some expressions lack comes last.
+    /// The environment. Its variables are in the order of an activation; those that only some expressions have come
+    /// last.
     pub fn environment(&self, expressions: Expressions) -> Env {
         let mut env = Env::of(self.minor, expressions)
             .with_variable("object", self.object.clone())
@@ -69,31 +70,31 @@ impl Declarations {
         env
     }
 
-    /// The same for expressions that may not ask who may do what.
+    /// The same for expressions without `authorizer`.
     #[must_use]
     pub fn without_authorizer(&self) -> Self {
         Declarations { authorizer: false, ..self.clone() }
     }
 
-    /// Makes a variable known to the expressions after it: `None` for one that does not compile.
+    /// Declares a variable for the expressions after it; its type is `None` if it does not compile.
     pub fn add_variable(&mut self, name: &str, ty: Option<&Type>) {
         let decl = DeclType::scalar(ty.map_or(Type::Dyn, composed_type), 0, 0);
         let variables = self.variables.get_or_insert_with(no_variables);
-        // Nobody else has it once the expression before is compiled: it is not copied.
+        // The expression before has been compiled, so nothing else references it, and it is not copied.
         Arc::make_mut(variables).fields.insert(name.to_owned(), DeclField { decl, required: true });
     }
 }
 
-/// The type of `variables` before there are any.
+/// The type of `variables` before any are declared.
 pub fn no_variables() -> Arc<ObjectType> {
     Arc::new(ObjectType::new(ObjectType::VARIABLES))
 }
 
-/// How deep the type of a variable is known. Each may hold the one before it: a thousand of them would be lists of lists, a
-/// thousand deep.
+/// The maximum depth of a variable's type. Each may contain the one before it: a thousand of them could be lists nested
+/// a thousand deep.
 const TYPE_DEPTH_MAX: usize = 100;
 
-/// What is known of a variable's type: of objects and of the libraries' types nothing.
+/// The declared type of a variable: objects and the libraries' types become dynamic.
 fn composed_type(ty: &Type) -> Type {
     known_type(ty, TYPE_DEPTH_MAX)
 }
@@ -138,9 +139,9 @@ const NAME_LENGTH: u64 = 253;
 const LABEL_LENGTH: u64 = 63;
 /// The longest of `CREATE`, `UPDATE`, `DELETE` and `CONNECT`.
 const OPERATION_LENGTH: u64 = 7;
-/// The bytes of the headers of a request, by which a user is known.
+/// The most bytes of headers of a request, as these identify the user.
 const HEADER_BYTES: u64 = 1024 * 1024;
-/// The bytes that a text of a user takes there at least: a comma and two quotes.
+/// The least bytes that a text of a user takes in them: a comma and two quotes.
 const USER_TEXT_BYTES: u64 = 3;
 
 fn request() -> DeclType {
@@ -175,7 +176,7 @@ fn request() -> DeclType {
     )
 }
 
-/// Leaves out what expressions don't see of a namespace.
+/// Removes the parts of a namespace that expressions don't see.
 pub fn show_namespace(namespace: &mut Value) {
     let fields = namespace.make_object();
     for hidden in ["apiVersion", "kind"] {
@@ -187,7 +188,7 @@ pub fn show_namespace(namespace: &mut Value) {
     }
 }
 
-/// The fields of a namespace that are shown.
+/// The fields of a namespace that expressions see.
 fn namespace() -> DeclType {
     let text = || scalar(Type::String);
     let time = || scalar(Type::Timestamp);

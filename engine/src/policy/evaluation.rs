@@ -1,7 +1,7 @@
-//! Evaluates expressions of policies: what they see of a request, their variables, and what they may cost.
+//! Evaluates expressions of policies: their input, their variables, and their budget.
 //!
-//! Variables are evaluated when they are first asked for, once in each group of expressions; what they cost is taken from
-//! the budget of the group.
+//! Variables are evaluated on first use, once per group of expressions; their cost is taken from the budget of the
+//! group.
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/cel/{activation,composition,condition}.go`, release 1.37.
 
@@ -20,11 +20,11 @@ use crate::cel::library::authorizer::{self, CheckedResource, RuleAuthorizer};
 use crate::schema::rules::trace::{PartValue, Trace};
 use crate::value::{Value, go_quote};
 
-/// What all expressions of a group may cost together.
+/// The total cost allowed for the expressions of a group.
 pub const BUDGET: u64 = 10_000_000;
-/// What all match conditions of a webhook or a policy may cost together.
+/// The total cost allowed for the match conditions of a webhook or a policy.
 pub const CONDITIONS_BUDGET: u64 = 2_500_000;
-/// What is said where they cost more.
+/// The error if they cost more.
 pub const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
 /// Why an expression has no value.
@@ -33,7 +33,7 @@ pub enum EvaluationError {
     /// It does not compile.
     #[error("compilation error: {0}")]
     Compile(CompileError),
-    /// It ends in an error.
+    /// Its evaluation fails.
     #[error("expression '{expression}' resulted in error: {error}")]
     Evaluate {
         /// The expression.
@@ -43,29 +43,29 @@ pub enum EvaluationError {
     },
 }
 
-/// How many levels the expressions of variables that wait for each other may have together: all of them are on the stack.
+/// The maximum total depth of the expressions of variables that depend on each other: all of them are on the stack.
 ///
-/// DIFFERS: the reference has no such bound, and Go no end of its stack.
+/// DIFFERS: the reference has no such limit, as Go's stack grows.
 const LEVELS_MAX: usize = 10_000;
-/// The levels that a variable takes beside those of its expression.
+/// The levels that a variable adds to those of its expression.
 const VARIABLE_LEVELS: usize = 10;
 
-/// What expressions see of a request. What there is not, is null.
+/// The parts of a request that expressions see. Absent parts are null.
 #[derive(Clone)]
 pub struct PolicyInput<'v> {
-    /// In the version that rules matched, as is `old_object`.
+    /// In the version that the rules matched, like `old_object`.
     pub object: &'v Value,
     /// The object before the request; null for a new one.
     pub old_object: &'v Value,
     /// The AdmissionRequest without its objects.
     pub request: &'v Value,
-    /// The Namespace of the object; null where it has none.
+    /// The Namespace of the object; null if it has none.
     pub namespace: &'v Value,
-    /// The parameters; null where there are none.
+    /// The parameters; null if there are none.
     pub params: &'v Value,
-    /// Whom `authorizer` asks; `None` for expressions that may not ask.
+    /// The authorizer behind `authorizer`; `None` for expressions that don't have it.
     pub authorizer: Option<Arc<dyn RuleAuthorizer>>,
-    /// The resource that the request named, which may be another version than the one that matched.
+    /// The resource that the request named, whose version may differ from the one that matched.
     pub request_resource: &'v CheckedResource,
 }
 
@@ -73,7 +73,7 @@ pub struct PolicyInput<'v> {
 #[derive(Debug, Default)]
 pub struct Variables {
     all: Vec<(String, Expression)>,
-    /// Of several variables of a name, the last one counts.
+    /// The last of several variables with the same name counts.
     places: HashMap<String, usize>,
 }
 
@@ -85,19 +85,19 @@ impl Variables {
     }
 }
 
-/// The expressions of a group together cost too much.
+/// The expressions of a group exceed its budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfBudget;
 
-/// The variables of a group of expressions, and what is left of its budget.
+/// The variables of a group of expressions, and the rest of its budget.
 pub struct Activation<'a> {
     bindings: Vec<BoundValue<'a>>,
     variables: Option<&'a Variables>,
-    /// Those that were asked for.
+    /// The variables that were used.
     values: RefCell<Vec<VariableState<'a>>>,
-    /// The levels of the variables that are being evaluated.
+    /// The depth of the variables that are being evaluated.
     levels: Cell<usize>,
-    /// What variables have cost since the last expression.
+    /// The cost of variables since the last expression.
     composed_cost: Cell<u64>,
     left: u64,
 }
@@ -110,7 +110,7 @@ enum VariableState<'a> {
 }
 
 impl<'a> Activation<'a> {
-    /// For expressions that were compiled with `declared`, or with less than that.
+    /// For expressions that were compiled with `declared`, or a subset of it.
     pub fn new(
         input: &PolicyInput<'a>,
         declared: &Declarations,
@@ -144,15 +144,15 @@ impl<'a> Activation<'a> {
         }
     }
 
-    /// What is left of the budget.
+    /// The rest of the budget.
     pub fn left(&self) -> u64 {
         self.left
     }
 
-    /// The value of an expression, or what went wrong.
+    /// The value of an expression, or why it has none.
     ///
     /// # Errors
-    /// If the budget has run out: nothing more is to be evaluated.
+    /// The budget is exhausted: nothing more may be evaluated.
     pub fn evaluate(&mut self, expression: &'a Expression) -> Result<Result<Cel<'a>, EvaluationError>, OutOfBudget> {
         let program = match &expression.program {
             Ok(program) => program,
@@ -165,7 +165,7 @@ impl<'a> Activation<'a> {
         Ok(evaluation.result.map_err(failed))
     }
 
-    /// Which variables were asked for, from 0, and whether they had a value.
+    /// Which variables were used, by index, and whether each had a value.
     pub fn read(&self) -> Vec<(usize, bool)> {
         let values = self.values.borrow();
         let known = values.iter().enumerate().filter_map(|(at, state)| match state {
@@ -175,7 +175,7 @@ impl<'a> Activation<'a> {
         known.collect()
     }
 
-    /// What the parts of an expression come to.
+    /// The values of the parts of an expression.
     pub fn parts(&self, trace: &'a Trace) -> Vec<PartValue> {
         trace.values_composed(&self.bindings, Some(self))
     }

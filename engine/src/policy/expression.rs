@@ -9,36 +9,36 @@ use crate::cel::eval::Program;
 use crate::cel::types::Type;
 use crate::meta::field::{Error, ErrorSubject, ExpressionFault, Path};
 
-/// An expression as it is stored, ready to be evaluated. What is wrong with it is told when it is evaluated.
+/// An expression as it is stored, ready to be evaluated. Its errors are reported when it is evaluated.
 #[derive(Debug)]
 pub struct Expression {
     /// The expression.
     pub text: String,
-    /// The program; an error where it does not compile.
+    /// The program, or an error if it does not compile.
     pub program: Result<Program, CompileError>,
 }
 
 /// Why an expression can't be one of a policy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompileError {
-    /// The environment does not take it.
+    /// The environment does not accept it.
     #[error("{why}")]
     Unchecked {
         /// The text.
         why: String,
-        /// What is wrong, one by one.
+        /// The single errors.
         faults: Vec<ExpressionFault>,
     },
     /// The author's fault, too.
     #[error("{0}")]
     Invalid(String),
-    /// What the reference has no better name for.
+    /// An internal error of the reference.
     #[error("{0}")]
     Internal(String),
 }
 
 impl CompileError {
-    /// The text for the status of the policy, and for those who ask it.
+    /// The text for the status of the policy, and for requests that it decides on.
     pub fn text(&self) -> &str {
         match self {
             CompileError::Unchecked { why: text, .. } | CompileError::Invalid(text) | CompileError::Internal(text) => {
@@ -47,7 +47,7 @@ impl CompileError {
         }
     }
 
-    /// The error of the field at `path`, which holds `text`.
+    /// The error for the field at `path`, which contains `text`.
     pub fn into_field_error(self, path: &Path<'_>, text: &str) -> Error {
         match self {
             CompileError::Unchecked { why, faults } => {
@@ -66,16 +66,17 @@ impl From<Issues> for CompileError {
 }
 
 impl Expression {
-    /// An expression in `env` that must come to one of the `wanted` types.
+    /// An expression in `env` whose result must have one of the `wanted` types.
     pub fn new(text: &str, env: &Env, wanted: &[Type]) -> Self {
         Expression { text: text.to_owned(), program: compile(env, text, wanted).map(|(program, _)| program) }
     }
 }
 
-/// Compiles an expression, which must give one of `wanted` if there are any: its program, and its type.
+/// Compiles an expression, whose result must have one of the `wanted` types, if any are given. Returns its program and
+/// its type.
 ///
 /// # Errors
-/// What Kubernetes has against it.
+/// The error that Kubernetes reports for it.
 pub fn compile(env: &Env, text: &str, wanted: &[Type]) -> Result<(Program, Type), CompileError> {
     let checked = env.compile(text)?;
     let found = checked.result_type();

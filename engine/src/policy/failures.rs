@@ -1,4 +1,4 @@
-//! What went wrong with mutating policies, as far as it refuses a request.
+//! Failures of mutating policies that refuse a request.
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/mutating/dispatcher.go`, release 1.37.
 
@@ -15,12 +15,12 @@ pub struct Failures(Vec<PolicyFailure>);
 #[derive(Debug)]
 struct PolicyFailure {
     message: String,
-    /// The reason that the request is told; `None` for that of what is forbidden.
+    /// The reason in the answer; `None` for that of a forbidden request.
     reason: Option<&'static str>,
 }
 
 impl Failures {
-    /// A policy, or a binding of it, that can't be asked.
+    /// Adds a policy, or a binding of it, that can't be evaluated.
     pub fn misconfigured(&mut self, head: &Head, binding: Option<&PolicyBinding>, why: &dyn fmt::Display) {
         self.push(head, binding, &misconfigured(binding, why), None);
     }
@@ -41,7 +41,7 @@ impl Failures {
         self.0.push(PolicyFailure { message, reason });
     }
 
-    /// What the client is told: the first one is the answer, all are its causes. `None` where nothing failed.
+    /// The answer to the client: the first failure decides it, and all are its causes. `None` if nothing failed.
     pub fn into_status(self, group: &str, plural: &str, name: &str) -> Option<Status> {
         let first = self.0.first()?;
         let mut status = Status::forbidden(group, plural, name, "");

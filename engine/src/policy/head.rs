@@ -1,4 +1,4 @@
-//! What validating and mutating policies have in common.
+//! The common part of validating and mutating policies.
 
 use super::conditions;
 use super::environment::{self, Declarations};
@@ -12,18 +12,18 @@ use crate::meta::minor::Minor;
 use crate::schema::rules::trace::{PartValue, Trace};
 use crate::value::Value;
 
-/// A policy without what it decides.
+/// A policy without its decisions.
 #[derive(Debug)]
 pub struct Head {
     /// The name of the policy.
     pub name: String,
-    /// Whether requests go on where the policy fails.
+    /// Whether requests continue if the policy fails.
     pub ignores_failures: bool,
     /// The kind of its parameters.
     pub param_kind: Option<ParamKind>,
     /// What it applies to.
     pub criteria: Criteria,
-    /// What its expressions may name.
+    /// The environment of its expressions.
     pub declared: Declarations,
     variables: Variables,
     conditions: Vec<Expression>,
@@ -38,7 +38,7 @@ pub struct ParamKind {
     pub kind: String,
 }
 
-/// Nothing serves the kind of parameters.
+/// No resource is served for the kind of parameters.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("failed to find resource referenced by paramKind: '{group}/{version}, Kind={kind}'")]
 pub struct ParamKindError {
@@ -58,7 +58,7 @@ impl ParamKind {
         group_version(&self.api_version).1
     }
 
-    /// That nothing serves the kind.
+    /// The error that the kind is not served.
     pub fn not_found(&self) -> ParamKindError {
         let (group, version) = (self.group().to_owned(), self.version().to_owned());
         ParamKindError { group, version, kind: self.kind.clone() }
@@ -66,7 +66,7 @@ impl ParamKind {
 }
 
 impl Head {
-    /// Reads a policy that has been validated, for that version of Kubernetes.
+    /// Decodes a policy that has been validated, for that version of Kubernetes.
     pub fn decode(policy: &Value, minor: Minor) -> Self {
         let spec = policy.get("spec").unwrap_or(&Value::Null);
         let param_kind = spec.get("paramKind").filter(|kind| !kind.is_null()).map(|kind| ParamKind {
@@ -101,8 +101,8 @@ impl Head {
         Activation::new(input, &self.declared, Some(&self.variables), budget)
     }
 
-    /// Whether the policy is asked about a request. Where that can't be told, the failure policy decides. Match conditions
-    /// never see the namespace.
+    /// Whether the policy applies to a request. If that is unknown, the failure policy decides. Match conditions never
+    /// see the namespace.
     pub fn match_conditions(&self, input: &PolicyInput<'_>) -> conditions::MatchResult {
         if self.conditions.is_empty() {
             return conditions::MatchResult { hold: Ok(true), errors: 0 };
@@ -113,7 +113,7 @@ impl Head {
 }
 
 impl Head {
-    /// What each match condition comes to by itself, for those who look at how they were written.
+    /// The result of each match condition by itself, for tools that debug conditions.
     pub fn condition_outcomes(&self, input: &PolicyInput<'_>) -> Vec<Result<bool, EvaluationError>> {
         let input = PolicyInput { namespace: &Value::Null, ..input.clone() };
         let mut activation = self.activation(&input, CONDITIONS_BUDGET);
@@ -125,7 +125,7 @@ impl Head {
         outcomes
     }
 
-    /// What the parts of an expression of the policy come to, for the same. `env` is that of the expression.
+    /// The values of the parts of an expression of the policy, for the same tools. `env` is that of the expression.
     pub fn parts(&self, text: &str, env: &Env, input: &PolicyInput<'_>) -> Vec<PartValue> {
         let Some(trace) = Trace::of_text(text, env) else { return Vec::new() };
         self.activation(input, BUDGET).parts(&trace)

@@ -1,4 +1,4 @@
-//! What a webhook, a policy or a binding is about: rules, and labels of objects and namespaces.
+//! Which requests a webhook, a policy or a binding matches: by rules, and by labels of objects and namespaces.
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/matching`, release 1.37.
 
@@ -9,26 +9,26 @@ use crate::crd::ServedVersion;
 use crate::meta::selector::{LabelSelector, SelectorError};
 use crate::value::Value;
 
-/// The conditions under which something is about a request.
+/// The criteria that a request must match.
 #[derive(Clone, Debug)]
 pub struct Criteria {
-    /// `None` where everything is meant.
+    /// `None` if everything matches.
     rules: Option<Vec<NamedRule>>,
     excluded: Vec<NamedRule>,
-    /// Whether rules also mean other versions of what they name.
+    /// Whether rules also match other versions of their resources.
     takes_equivalents: bool,
     namespaces: Result<LabelSelector, SelectorError>,
     objects: Result<LabelSelector, SelectorError>,
 }
 
-/// A rule for objects of these names; for all if there are none.
+/// A rule for objects with these names; for all if there are none.
 #[derive(Clone, Debug)]
 struct NamedRule {
     rule: MatchRule,
     names: Vec<String>,
 }
 
-/// What is known of a request before its objects are looked at.
+/// The facts about a request that are known before its objects are read.
 #[derive(Clone, Copy)]
 pub struct MatchAttributes<'r> {
     /// What is done.
@@ -39,20 +39,20 @@ pub struct MatchAttributes<'r> {
     pub versions: &'r [Arc<ServedVersion>],
     /// Empty for the object itself.
     pub subresource: &'r str,
-    /// That of the object; of a namespace its own name.
+    /// The object's namespace; for a namespace, its own name.
     pub namespace: &'r str,
-    /// Empty where it is still to be generated.
+    /// Empty if it is still to be generated.
     pub name: &'r str,
 }
 
 impl Criteria {
-    /// Reads the `MatchResources` of a policy or of a binding. Where they name no rules, they mean everything.
+    /// Decodes the `MatchResources` of a policy or of a binding. Without rules, they match everything.
     pub fn decode(resources: &Value) -> Self {
         let rules = NamedRule::decode(resources.items_at(&["resourceRules"]));
         Criteria { rules: Some(rules).filter(|rules| !rules.is_empty()), ..Criteria::of(resources) }
     }
 
-    /// Reads what stands in a webhook. One without rules is never called.
+    /// Decodes the criteria of a webhook. One without rules is never called.
     pub fn of_webhook(webhook: &Value) -> Self {
         Criteria { rules: Some(NamedRule::decode(webhook.items_at(&["rules"]))), ..Criteria::of(webhook) }
     }
@@ -69,7 +69,7 @@ impl Criteria {
         }
     }
 
-    /// The version in which a request is seen; `None` where the rules are not about it.
+    /// The version in which a request is seen; `None` if the rules don't match it.
     pub fn version(&self, asked: &MatchAttributes<'_>) -> Option<Arc<ServedVersion>> {
         if self.find(&self.excluded, asked).is_some() {
             return None;
@@ -80,7 +80,7 @@ impl Criteria {
         }
     }
 
-    /// The version of the request where a rule names it; else the first of the others that one names, rule by rule.
+    /// The version of the request if a rule names it; else the first other version that a rule names, rule by rule.
     fn find(&self, rules: &[NamedRule], asked: &MatchAttributes<'_>) -> Option<Arc<ServedVersion>> {
         if rules.iter().any(|rule| rule.matches(asked, asked.version)) {
             return asked.own();
@@ -92,11 +92,11 @@ impl Criteria {
         rules.iter().find_map(|rule| others().find(|version| rule.matches(asked, version))).cloned()
     }
 
-    /// Whether the object or what it was has the labels that are asked for. The options of a connection have no labels, and also
-    /// none that are absent.
+    /// Whether the new or the old object matches the object selector. The options of a connection have no labels, so
+    /// they match no selector but the empty one, not even one for absent labels.
     ///
     /// # Errors
-    /// The selector is not one.
+    /// The selector is invalid.
     pub fn selects_object(
         &self,
         operation: Operation,
@@ -109,16 +109,16 @@ impl Criteria {
         Ok(selector.is_empty() || selects(object) || old.is_some_and(selects))
     }
 
-    /// The labels that are asked of the namespace.
+    /// The namespace selector.
     ///
     /// # Errors
-    /// The selector is not one.
+    /// The selector is invalid.
     pub fn namespaces(&self) -> Result<&LabelSelector, &SelectorError> {
         self.namespaces.as_ref()
     }
 }
 
-/// Whether `labels`, those of an object, are what `selector` asks for.
+/// Whether `labels`, those of an object, match `selector`.
 pub fn matches(selector: &LabelSelector, labels: Option<&Value>) -> bool {
     selector.matches(|name| labels?.get(name)?.as_str())
 }

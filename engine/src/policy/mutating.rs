@@ -1,7 +1,7 @@
-//! A MutatingAdmissionPolicy: what it makes of an object.
+//! A MutatingAdmissionPolicy: how it changes an object.
 //!
-//! A mutation sees what those before it made of the object, and has a budget and variables of its own. Where one fails, the
-//! others are made all the same; what becomes of the request is the failure policy's to say.
+//! A mutation sees the result of those before it, and has its own budget and variables. If one fails, the others are
+//! still applied; the failure policy decides about the request.
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/mutating`, release 1.37.
 
@@ -22,7 +22,7 @@ pub struct Mutating {
     pub head: Head,
     /// The mutations, in their order.
     pub mutations: Vec<Mutation>,
-    /// Whether it is asked again where others have changed the object since.
+    /// Whether it is evaluated again if later plugins changed the object.
     pub is_reinvoked: bool,
 }
 
@@ -33,10 +33,10 @@ pub struct Mutation {
     expression: Expression,
 }
 
-/// How an object is merged, and printed.
+/// The types for merging an object, and the layout for printing it.
 #[derive(Clone, Copy)]
 pub struct ObjectForm<'f> {
-    /// The types of the object's kind; `None` where none are published.
+    /// The types of the object's kind; `None` if none are published.
     pub types: Option<&'f TypeSchema>,
     /// Fields in the order that Go has them.
     pub layout: Layout,
@@ -72,19 +72,19 @@ impl Mutation {
 }
 
 impl Mutating {
-    /// Which variables `mutation`, one of the policy, reads for a request, and whether they have a value, for those who look at
-    /// how they were written.
+    /// Which variables `mutation`, one of the policy, uses for a request, and whether they have a value, for tools that
+    /// debug policies.
     pub fn variables_read(&self, mutation: &Mutation, input: &PolicyInput<'_>) -> Vec<(usize, bool)> {
         let mut activation = self.head.activation(input, BUDGET);
-        // What came of the mutation is asked elsewhere.
+        // The result of the mutation is not needed here.
         let _ = activation.evaluate(&mutation.expression);
         activation.read()
     }
 
-    /// What `mutation`, one of the policy, makes of the object of `input`; `None` where it leaves it as it is.
+    /// The object of `input` after `mutation`, one of the policy; `None` if it is unchanged.
     ///
     /// # Errors
-    /// Why it does not apply, in the words of Kubernetes; or it makes more than is stored of an object.
+    /// Why it does not apply, in the words of Kubernetes; or the result is too large to be stored.
     pub fn mutate(
         &self,
         mutation: &Mutation,

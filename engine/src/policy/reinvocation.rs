@@ -1,7 +1,7 @@
-//! Asking plugins that change objects once more, where later ones have changed the object since.
+//! Second calls of mutating plugins, if later ones have changed the object since.
 //!
-//! The whole chain is asked twice at most. In the second round, plugins that consult others ask only those again that want
-//! it and have not seen what was changed since.
+//! The whole chain runs at most twice. In the second round, plugins that call webhooks or policies only call those
+//! again that want it and have not seen the latest changes.
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/reinvocation.go`, release 1.37.
 
@@ -11,24 +11,24 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::value::Value;
 
-/// What the first round of a request leaves for the second one.
+/// The state that the first round of a request leaves for the second one.
 #[derive(Default)]
 pub struct Reinvocation {
     is_required: AtomicBool,
     is_second: AtomicBool,
-    /// What mutating webhooks have done.
+    /// The calls of mutating webhooks.
     pub webhooks: Invocations,
-    /// What mutating policies have done.
+    /// The calls of mutating policies.
     pub policies: Invocations,
 }
 
 impl Reinvocation {
-    /// Asks for a second round.
+    /// Requests a second round.
     pub fn require(&self) {
         self.is_required.store(true, Ordering::Relaxed);
     }
 
-    /// Begins the second round, if there is to be one.
+    /// Begins the second round, if one was requested.
     pub fn begin(&self) -> bool {
         let begins = self.is_required.load(Ordering::Relaxed);
         self.is_second.store(begins, Ordering::Relaxed);
@@ -41,13 +41,13 @@ impl Reinvocation {
     }
 }
 
-/// Whom a plugin has asked, by their names.
+/// The names of those that a plugin has called.
 #[derive(Default)]
 pub struct Invocations(Mutex<ReinvocationState>);
 
 #[derive(Default)]
 struct ReinvocationState {
-    /// Since the last change, if they want to be asked again.
+    /// Those called since the last change, if they want to be called again.
     before: HashSet<String>,
     again: HashSet<String>,
     /// The object as the plugin left it.
@@ -59,17 +59,17 @@ impl Invocations {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Notes that `name` was asked and wants to be asked again after changes.
+    /// Records that `name` was called and wants to be called again after changes.
     pub fn note(&self, name: &str) {
         self.with(|asked| _ = asked.before.insert(name.to_owned()));
     }
 
-    /// The object was changed: those who were asked before are to be asked again.
+    /// The object was changed: those called before must be called again.
     pub fn require(&self) {
         self.with(|asked| asked.again.extend(asked.before.drain()));
     }
 
-    /// The same if `object` is not as the plugin left it.
+    /// The same, if `object` differs from how the plugin left it.
     pub fn require_if_changed(&self, object: &Value) {
         let is_changed = self.with(|asked| asked.left.as_ref() != Some(object));
         if is_changed {
@@ -77,12 +77,12 @@ impl Invocations {
         }
     }
 
-    /// Whether `name` is to be asked in this round.
+    /// Whether `name` is called in this round.
     pub fn asks(&self, name: &str, round: &Reinvocation) -> bool {
         !round.is_second() || self.with(|asked| asked.again.contains(name))
     }
 
-    /// Keeps the object as the plugin leaves it, where that will matter.
+    /// Keeps the object as the plugin leaves it, if that will be needed.
     pub fn leave(&self, object: &Value) {
         self.with(|asked| {
             if !asked.before.is_empty() {

@@ -15,12 +15,12 @@ pub struct GroupVersionName<'n> {
     pub name: &'n str,
 }
 
-/// What is known of a request beside its objects.
+/// The facts about a request besides its objects.
 #[derive(Clone, Copy, Debug)]
 pub struct AdmissionRequest<'r> {
     /// As rules matched them.
     pub kind: GroupVersionName<'r>,
-    /// What the policy's rule matched.
+    /// The resource that the policy's rule matched.
     pub resource: GroupVersionName<'r>,
     /// As the client named them.
     pub request_kind: GroupVersionName<'r>,
@@ -28,9 +28,9 @@ pub struct AdmissionRequest<'r> {
     pub request_resource: GroupVersionName<'r>,
     /// Empty for the object itself.
     pub subresource: &'r str,
-    /// Empty while one is still to be generated.
+    /// Empty if it is still to be generated.
     pub name: &'r str,
-    /// Empty for cluster scope; of a namespace its own name.
+    /// Empty for cluster scope; for a namespace, its own name.
     pub namespace: &'r str,
     /// What is done.
     pub operation: Operation,

@@ -1,4 +1,4 @@
-//! What a webhook or a policy is asked about.
+//! The rules of webhooks and policies.
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/webhook/predicates/rules`, release 1.37.
 
@@ -40,7 +40,7 @@ pub struct MatchRule {
     scope: String,
 }
 
-/// What a request is about, in one of the versions of its resource.
+/// The subject of a request, in one of the versions of its resource.
 #[derive(Clone, Copy, Debug)]
 pub struct MatchedResource<'s> {
     pub operation: Operation,
@@ -48,12 +48,12 @@ pub struct MatchedResource<'s> {
     pub version: &'s str,
     pub resource: &'s str,
     pub subresource: &'s str,
-    /// That of the object; of a namespace its own name.
+    /// The object's namespace; for a namespace, its own name.
     pub namespace: &'s str,
 }
 
 impl MatchRule {
-    /// A rule as it stands in a configuration.
+    /// Decodes a rule of a configuration.
     pub fn decode(rule: &Value) -> Self {
         let texts = |name: &str| -> Vec<String> {
             rule.items_at(&[name]).iter().filter_map(Value::as_str).map(str::to_owned).collect()
@@ -84,7 +84,7 @@ impl MatchRule {
                 .any(|(resource, subresource)| is(resource, subject.resource) && is(subresource, subject.subresource))
     }
 
-    /// Namespaces are in cluster scope, though a request for one is in the namespace that it is about.
+    /// Namespaces are cluster-scoped, though a request for one is in the namespace of its own name.
     fn is_in_scope(&self, subject: &MatchedResource<'_>) -> bool {
         let is_namespace = (subject.group, subject.version, subject.resource) == ("", "v1", "namespaces");
         let is_namespaced = !is_namespace && !subject.namespace.is_empty();

@@ -1,4 +1,4 @@
-//! Policies from their text to what they decide.
+//! Policies from their text to their decisions.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ fn read(text: &str) -> Value {
     yaml::decode(text.as_bytes()).expect("the test is YAML")
 }
 
-/// What the policy of this spec says of a small object.
+/// The verdict of the policy with this spec on a small object.
 fn evaluate(spec: &str) -> PolicyVerdict {
     let mut policy = read("{metadata: {name: p}}");
     policy.make_object().insert("spec", read(spec));
@@ -84,11 +84,11 @@ fn a_message_expression_goes_before_the_message_where_it_says_something() {
     check(&told("'  '"), &[denied("plain")]);
     check(&told(r"'a\\nb'"), &[denied("plain")]);
     check(&told("namespaceObject.metadata.labels.env"), &[denied("test")]);
-    // It may not ask who may do what.
+    // It has no authorizer.
     check(&told("string(authorizer.path('/x').check('get').allowed())"), &[denied("plain")]);
 }
 
-/// Variables of which each adds one to the one before it.
+/// Variables, each of which adds one to the one before it.
 fn chain(length: usize) -> String {
     let mut variables = "{name: v0, expression: '0'}".to_owned();
     for at in 1..length {
@@ -133,7 +133,7 @@ fn variables_are_evaluated_when_they_are_asked_for() {
              'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}\n | 1 +\n | ...^",
         )],
     );
-    // A variable that is named twice and needs the other one would never end in the reference.
+    // A variable that is declared twice and uses the other one would never end in the reference.
     let again = "{name: a, expression: '1'}, {name: a, expression: 'variables.a + 1'}";
     assert!(matches!(evaluate(&with(again, "variables.a == 2")).decisions[0], ValidationDecision::Failed { .. }));
 }
@@ -182,7 +182,7 @@ fn match_conditions_decide_whether_a_policy_is_asked() {
 #[test]
 fn what_costs_too_much_denies() {
     const OUT: &str = "validation failed due to running out of cost budget, no further validation rules will be run";
-    // Each check costs 350,000: two are within a call's limit, and those of all calls are counted together.
+    // Each check costs 350,000: two are within the limit of a call, and all calls share the budget.
     let asks = "{expression: \"authorizer.path('/a').check('get').allowed() && authorizer.path('/b').check('get').allowed()\"}";
     let calls = |count: usize| vec![asks; count].join(", ");
     check(&format!("{{validations: [{}]}}", calls(14)), &vec![ValidationDecision::Admitted; 14]);
@@ -192,7 +192,7 @@ fn what_costs_too_much_denies() {
         &format!("{{validations: [{{expression: \"{thrice}\"}}]}}"),
         &[failed(&format!("expression '{thrice}' resulted in error: operation cancelled: actual cost limit exceeded"))],
     );
-    // A variable costs where it is first asked for.
+    // A variable costs at its first use.
     let variables: Vec<String> = (0..15)
         .map(|at| {
             format!(
@@ -233,7 +233,7 @@ fn variables_that_double_a_list_end_at_a_bound() {
     let (verdict, steps) = counted(|| evaluate(&spec));
     let [ValidationDecision::Failed { message, .. }] = &verdict.decisions[..] else { panic!("{verdict:?}") };
     assert!(message.contains("list of more than 2097152 items"), "{message}");
-    // What was copied up to there is counted.
+    // Copies up to that point are counted.
     assert!((2_000_000..20_000_000).contains(&steps), "{steps} steps");
 }
 

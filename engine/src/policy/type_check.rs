@@ -1,8 +1,8 @@
-//! Checks the expressions of a policy against the schemas of what it matches.
+//! Checks the expressions of a policy against the schemas of the kinds that it matches.
 //!
-//! In: a policy, and what is served. Out: warnings, which change nothing about what the policy does: expressions are not
-//! typed when they run. Kinds that are matched by `*` or by a subresource are not looked at, nor are more than ten. A server
-//! looks at validations alone ([`check`]), a lint at all expressions ([`TypedPolicy`]).
+//! In: a policy, and the served versions. Out: warnings, which don't affect the policy: expressions are not typed when
+//! they run. Kinds that are matched by `*` or by a subresource are not checked, nor are more than ten. A server checks
+//! validations only ([`check`]), a lint all expressions ([`TypedPolicy`]).
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/validating/typechecking.go`, release 1.37.
 
@@ -25,24 +25,25 @@ use crate::types;
 use crate::value::Value;
 use crate::work;
 
-/// How many types are looked at for a rule.
+/// How many types are checked per rule.
 const TYPES_MAX: usize = 10;
 
-/// What is wrong with an expression.
+/// The errors of an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// `spec.validations[0].expression`.
     pub field: String,
-    /// A line with a blank one after it for each kind that the expression does not fit.
+    /// For each kind that the expression does not fit, a line followed by a blank one.
     pub text: String,
 }
 
 /// Group, version and kind, in this order.
 type KindName = (String, String, String);
 
-/// What is wrong with the expressions of a policy, given everything that is served.
+/// The errors of a policy's expressions, given all served versions.
 ///
-/// The reference hides [`Quantities`] from the check; callers that want no warning of these show them.
+/// The reference hides [`Quantities`] from the check; callers that don't want warnings about them use
+/// [`Quantities::Shown`].
 pub fn check(policy: &Value, served: &[Arc<ServedVersion>], quantities: Quantities) -> Vec<Warning> {
     let spec = policy.get("spec").unwrap_or(&Value::Null);
     let kinds = matched(spec, served);
@@ -74,7 +75,7 @@ pub fn check(policy: &Value, served: &[Arc<ServedVersion>], quantities: Quantiti
     warnings
 }
 
-/// The kinds that the rules of a policy name, in the order of their names.
+/// The kinds that the rules of a policy name, sorted by name.
 pub fn matched<'s>(spec: &Value, served: &'s [Arc<ServedVersion>]) -> BTreeMap<KindName, &'s Arc<ServedVersion>> {
     let mut found = BTreeMap::new();
     for rule in spec.items_at(&["matchConstraints", "resourceRules"]) {
@@ -112,7 +113,7 @@ fn combinations<'t>(
     })
 }
 
-/// What a resource may be. Without a group, that of any group is meant.
+/// The kinds of a resource. Without a group, any group matches.
 fn named<'s>(
     served: &'s [Arc<ServedVersion>],
     group: &str,
@@ -129,7 +130,7 @@ fn named<'s>(
     })
 }
 
-/// The type of `params`; `None` for a policy without.
+/// The type of `params`; `None` for a policy without parameters.
 fn params(spec: &Value, served: &[Arc<ServedVersion>], quantities: Quantities) -> Option<Type> {
     let kind = spec.get("paramKind").filter(|kind| !kind.is_null())?;
     let (api_version, kind) = (kind.str_at(&["apiVersion"]), kind.str_at(&["kind"]));
@@ -143,12 +144,12 @@ fn type_of(version: &ServedVersion, quantities: Quantities) -> Type {
     declared(version, quantities).map_or(Type::Dyn, |declared| declared.ty)
 }
 
-/// What objects of a version are declared as, with the sizes that they may have; `None` where nothing is known of them.
+/// The declared type of a version's objects, with the maximum sizes; `None` if nothing is known of them.
 pub fn declared(version: &ServedVersion, quantities: Quantities) -> Option<DeclType> {
     declare(&schema(version, quantities)?, true).map(|declared| declared.named(&version.names.kind))
 }
 
-/// What is published of a version: custom kinds, too, have all the metadata that there is.
+/// The published schema of a version; custom kinds, too, have all fields of metadata.
 pub fn schema(version: &ServedVersion, quantities: Quantities) -> Option<Structural> {
     if let Some(named) = types::of_kind(&version.group, &version.version, &version.names.kind) {
         return Some(structural(named.message(), quantities));
@@ -168,7 +169,7 @@ pub fn schema(version: &ServedVersion, quantities: Quantities) -> Option<Structu
     Some(schema)
 }
 
-/// What expressions may name where `object` is of this type. Variables are of the types that they have there.
+/// The declarations if `object` has this type. Variables have the types that follow from it.
 fn declarations(minor: Minor, spec: &Value, object: Type, params: &Option<Type>) -> Declarations {
     let mut declared = Declarations {
         object,
@@ -185,18 +186,18 @@ fn declarations(minor: Minor, spec: &Value, object: Type, params: &Option<Type>)
     declared
 }
 
-/// What an expression is for.
+/// The purpose of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// A condition, a validation or a value: it may ask who may do what.
+    /// A condition, a validation or a value: `authorizer` is available.
     Decision,
-    /// A message, which may not.
+    /// A message: `authorizer` is not available.
     Message,
     /// A mutation.
     Mutation(MutationType),
 }
 
-/// What the expressions of a policy are checked against, for each kind that it matches.
+/// The types that the expressions of a policy are checked against, for each kind that it matches.
 pub struct TypedPolicy(Vec<TypedKind>);
 
 struct TypedKind {
@@ -207,7 +208,7 @@ struct TypedKind {
 }
 
 impl TypedPolicy {
-    /// The kinds that a policy matches, given everything that is served.
+    /// The kinds that a policy matches, given all served versions.
     pub fn new(policy: &Value, served: &[Arc<ServedVersion>], quantities: Quantities) -> Self {
         let spec = policy.get("spec").unwrap_or(&Value::Null);
         let params = params(spec, served, quantities);
@@ -219,7 +220,7 @@ impl TypedPolicy {
         TypedPolicy(matched(spec, served).into_iter().map(typed).collect())
     }
 
-    /// What is wrong with an expression, by the kinds that it does not fit: each by its name, and in the words of Kubernetes.
+    /// The errors of an expression, by the kinds that it does not fit: the name of each, and Kubernetes' text.
     pub fn faults(&self, expression: &str, purpose: Purpose) -> Vec<(&str, String)> {
         self.0.iter().filter_map(|kind| Some((kind.name.as_str(), kind.fault(expression, purpose)?))).collect()
     }
@@ -241,7 +242,7 @@ impl TypedKind {
     }
 }
 
-/// A field that a mutation sets and that the kind does not have.
+/// A field that a mutation sets but the kind does not have.
 fn unknown_field(expr: &Expr, schema: &Structural) -> Option<String> {
     work::step();
     if let ExprKind::Struct(made) = &expr.kind
@@ -255,7 +256,7 @@ fn unknown_field(expr: &Expr, schema: &Structural) -> Option<String> {
     expr.children().into_iter().find_map(|child| unknown_field(child, schema))
 }
 
-/// The schema of what a type is called by: `.spec.ports` is an item of the list.
+/// The schema that the name of a type leads to: `.spec.ports` is an item of the list.
 fn schema_at<'s>(schema: &'s Structural, path: &str) -> Option<&'s Structural> {
     let mut fields = path.split('.').filter(|field| !field.is_empty());
     fields.try_fold(schema, |at, field| {
@@ -268,7 +269,7 @@ fn schema_at<'s>(schema: &'s Structural, path: &str) -> Option<&'s Structural> {
     })
 }
 
-/// Whether objects of a schema may have a field. Those of which nothing is known may have any.
+/// Whether objects of a schema may have a field. If nothing is known of them, they may have any.
 fn knows(schema: &Structural, field: &str) -> bool {
     let is_open = schema.extensions.preserve_unknown_fields || schema.additional_properties.is_some();
     schema.properties.is_empty() || is_open || schema.properties.get(field).is_some()
@@ -315,7 +316,7 @@ mod tests {
         for nothing in [rule("apps", "v1", "'*'"), rule("apps", "*", "deployments"), rule("apps", "v1", "pods/*")] {
             assert_eq!(kinds_of(&nothing), [""; 0], "{nothing}");
         }
-        // Without a group, that of any is meant.
+        // Without a group, any group matches.
         assert_eq!(kinds_of(&rule("", "v1", "events")), ["/v1 Event", "events.k8s.io/v1 Event"]);
     }
 
@@ -328,7 +329,7 @@ mod tests {
         check_texts("validations: [{expression: object.metadata.labels.a == 'b'}]", &[]);
     }
 
-    /// What the type checker of the API server's module 0.37.2 says of these.
+    /// What the type checker of the API server's module 0.37.2 reports for these.
     #[test]
     fn expressions_that_do_not_fit_are_told_as_the_reference_tells_them() {
         let overload =

@@ -1,4 +1,4 @@
-//! A ValidatingAdmissionPolicy: what it decides about a request.
+//! A ValidatingAdmissionPolicy: its decision about a request.
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/validating/{plugin,validator}.go`, release 1.37.
 
@@ -14,7 +14,7 @@ use crate::value::Value;
 
 /// The longest message that an expression may make, in bytes.
 const MESSAGE_BYTES_MAX: usize = 5 * 1024;
-/// What a refusal says of itself unless a validation names something else.
+/// The reason of a refusal unless a validation has its own.
 pub(super) const INVALID: &str = "Invalid";
 
 /// A policy, compiled.
@@ -40,16 +40,16 @@ struct Annotation {
     value: Expression,
 }
 
-/// What a policy says of a request, with one parameter.
+/// The verdict of a policy on a request, with one parameter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PolicyVerdict {
-    /// One for each validation in their order; or one that says why they were not evaluated.
+    /// One for each validation in their order; or a single one about why they were not evaluated.
     pub decisions: Vec<ValidationDecision>,
     /// Audit annotations that the policy adds.
     pub annotations: Vec<Annotated>,
 }
 
-/// What one validation comes to.
+/// The decision of one validation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValidationDecision {
     /// The validation holds.
@@ -58,10 +58,10 @@ pub enum ValidationDecision {
     Denied {
         /// Why, for people.
         message: String,
-        /// `Invalid` unless the validation says another.
+        /// `Invalid` unless the validation has its own.
         reason: String,
     },
-    /// It failed. Whether that refuses the request is the failure policy's to say.
+    /// It failed. The failure policy decides whether that refuses the request.
     Failed {
         /// Why, for people.
         message: String,
@@ -70,12 +70,12 @@ pub enum ValidationDecision {
     },
 }
 
-/// What one audit annotation comes to; nothing where its value is null or blank, or its failure is ignored.
+/// The result of one audit annotation; there is none if its value is null or blank, or its failure is ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Annotated {
     /// An annotation of the audit event.
     Value {
-        /// The name, behind the policy's.
+        /// The key, which follows the policy's name.
         key: String,
         /// Its text.
         value: String,
@@ -87,14 +87,14 @@ pub enum Annotated {
     },
 }
 
-/// What came of a policy's expressions beside its validations.
+/// The results of a policy's expressions other than its validations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Beside {
-    /// By validation: whether its expression made the message that a refusal has; an error where it failed.
+    /// By validation: whether its expression made the message of the refusal; an error if it failed.
     pub messages: Vec<(usize, Result<bool, EvaluationError>)>,
-    /// Whether each audit annotation has a value; an error where its expression failed.
+    /// Whether each audit annotation has a value; an error if its expression failed.
     pub annotations: Vec<Result<bool, EvaluationError>>,
-    /// Which variables were read, and whether they had a value.
+    /// Which variables were used, and whether they had a value.
     pub variables: Vec<(usize, bool)>,
 }
 
@@ -139,12 +139,12 @@ impl Validating {
         self.validations.len()
     }
 
-    /// What the policy decides about a request, with one parameter (or none).
+    /// The decision of the policy on a request, with one parameter or none.
     pub fn evaluate(&self, input: &PolicyInput<'_>) -> PolicyVerdict {
         self.evaluate_after(self.head.match_conditions(input).hold, input)
     }
 
-    /// The same where its match conditions have been asked: whether they hold.
+    /// The same, given whether its match conditions hold.
     pub fn evaluate_after(&self, conditions: Result<bool, ConditionsError>, input: &PolicyInput<'_>) -> PolicyVerdict {
         match conditions {
             Ok(true) => {}
@@ -176,7 +176,7 @@ impl Validating {
         }
     }
 
-    /// What the message expressions say; those that fail say nothing.
+    /// The messages of the message expressions; those that fail give none.
     fn messages<'a>(&'a self, activation: &mut Activation<'a>) -> Result<Vec<Option<Cel<'a>>>, OutOfBudget> {
         let message = |validation: &'a PolicyValidation| match &validation.message_expression {
             None => Ok(None),
@@ -200,8 +200,8 @@ impl Validating {
         Ok(annotated)
     }
 
-    /// What comes of the other expressions for a request about which the policy is asked, for those who look at how they were
-    /// written. Messages count for validations that do not hold.
+    /// The results of the other expressions, for a request that the policy applies to, for tools that debug policies.
+    /// Messages count for validations that do not hold.
     pub fn beside(&self, input: &PolicyInput<'_>) -> Beside {
         let mut beside = Beside::default();
         let mut activation = self.head.activation(input, BUDGET);
@@ -240,7 +240,7 @@ impl Validating {
 }
 
 impl PolicyValidation {
-    /// What a refusal says: what the message expression made, unless that is blank, too long or has several lines.
+    /// The message of a refusal: that of the message expression, unless it is blank, too long or has several lines.
     fn message(&self, computed: Option<&Cel<'_>>) -> String {
         match (computed.and_then(fit_message), self.message.trim()) {
             (Some(message), _) => message,
@@ -250,7 +250,7 @@ impl PolicyValidation {
     }
 }
 
-/// What a message expression made, unless that is blank, too long or has several lines.
+/// The result of a message expression, unless it is blank, too long or has several lines.
 fn fit_message(computed: &Cel<'_>) -> Option<String> {
     let text = computed.as_str()?.trim();
     let is_fit = !text.is_empty() && text.len() <= MESSAGE_BYTES_MAX && !text.contains('\n');

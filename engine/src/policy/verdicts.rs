@@ -1,4 +1,4 @@
-//! What validating policies have said of a request, with what their bindings do about it.
+//! The verdicts of validating policies on a request, with the actions of their bindings.
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/validating/dispatcher.go`, release 1.37.
 
@@ -11,14 +11,14 @@ use super::{Head, misconfigured};
 use crate::meta::{Cause, Status};
 use crate::value::{Map, Value, json};
 
-/// The annotation of the audit log that holds refusals.
+/// The audit annotation for refusals.
 const VALIDATION_FAILURE: &str = "validation.policy.admission.k8s.io/validation_failure";
-/// How many refusals it holds.
+/// How many refusals it may contain.
 const FAILURES_MAX: usize = 50;
 /// The longest value of another annotation, in bytes.
 const ANNOTATION_BYTES_MAX: usize = 10 * 1024;
 
-/// What has been said so far of a request.
+/// The verdicts on a request so far.
 #[derive(Debug, Default)]
 pub struct Verdicts {
     /// The first refusal that counts.
@@ -34,14 +34,14 @@ pub struct Verdicts {
 /// A refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Denial {
-    /// What the user is told.
+    /// The message for the user.
     pub message: String,
     /// The reason of the status.
     pub reason: String,
 }
 
 impl Verdicts {
-    /// What is wrong with a policy or a binding.
+    /// Adds the error of a policy or a binding.
     pub fn misconfigured(&mut self, head: &Head, binding: Option<&PolicyBinding>, why: &dyn fmt::Display) {
         if !head.ignores_failures {
             self.deny(head, binding, &misconfigured(binding, why), INVALID);
@@ -56,7 +56,7 @@ impl Verdicts {
         });
     }
 
-    /// Does about a verdict what the binding says.
+    /// Applies the actions of a binding to a verdict.
     pub fn take_in(&mut self, head: &Head, binding: &PolicyBinding, verdict: PolicyVerdict) {
         for (at, decision) in verdict.decisions.into_iter().enumerate() {
             let (message, reason) = match decision {
@@ -145,7 +145,7 @@ fn code_of(reason: &str) -> u16 {
     }
 }
 
-/// The beginning of `text` that has no more than `bytes_max`.
+/// The beginning of `text`, with at most `bytes_max` bytes.
 fn cut(mut text: String, bytes_max: usize) -> String {
     text.truncate(text.floor_char_boundary(bytes_max));
     text

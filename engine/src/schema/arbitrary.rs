@@ -1,4 +1,4 @@
-//! Schemas for properties that hold for all of them.
+//! Random schemas for property tests.
 
 use proptest::collection::btree_map;
 use proptest::prelude::*;

@@ -29,12 +29,12 @@ pub fn validate_structural(path: &Path<'_>, schema: &Structural) -> ErrorList {
     errors
 }
 
-/// True where `anyOf` is the pattern of an integer or a string; with or without the marker of such a field.
+/// Whether `anyOf` is the int-or-string pattern, with or without the marker of such a field.
 pub fn is_int_or_string_any_of(validation: &ValueValidation) -> bool {
     matches!(&validation.junctors.any_of[..], [integer, string] if is_type_only(integer, "integer") && is_type_only(string, "string"))
 }
 
-/// True where the first of `allOf` holds the pattern of an integer or a string.
+/// Whether the first schema of `allOf` holds the int-or-string pattern.
 pub fn is_int_or_string_all_of(validation: &ValueValidation) -> bool {
     validation.junctors.all_of.first().is_some_and(|first| is_int_or_string_any_of(&first.value_validation))
 }
@@ -138,7 +138,7 @@ fn restricts_names_only(metadata: &Structural) -> bool {
         rest.properties = Map::new();
     }
     rest.generic.type_.clear();
-    // A default is for the validation of definitions to refuse.
+    // Defaults are checked by the validation of definitions.
     rest.generic.default = None;
     rest == Structural::default()
 }
@@ -180,7 +180,7 @@ fn check_value_validation(
     if let Some(nested) = &validation.junctors.not {
         check_nested(&path.child("not"), nested, false, errors);
     }
-    // The text of a pattern that did compile need not be compiled again.
+    // A pattern that compiled before need not be compiled again.
     if !validation.pattern.is_empty()
         && validation.compiled_pattern.is_none()
         && let Err(error) = Pattern::new(&validation.pattern)
@@ -231,7 +231,7 @@ fn check_nested(path: &Path<'_>, nested: &NestedValueValidation, skip_any_of: bo
     }
 }
 
-/// What the junctors of `validation` name must stand in `schema`, too.
+/// What the junctors of `validation` name must be specified in `schema`, too.
 fn check_completeness(
     validation: &ValueValidation,
     schema: &Structural,

@@ -1,7 +1,7 @@
 //! Metadata of objects within objects: its types, its unknown fields, its validity.
 //!
 //! In: a value and its schema. Out: the value with `metadata` as Kubernetes decodes it wherever
-//! `x-kubernetes-embedded-resource` stands, or what is wrong there. Nothing else of the value is touched.
+//! `x-kubernetes-embedded-resource` stands, or the errors there. The rest of the value is left alone.
 
 use super::structural::{Structural, StructuralOrBool};
 use crate::meta::field::{Error, ErrorList, Path};
@@ -12,7 +12,7 @@ use crate::work;
 /// Checks types of embedded `apiVersion`, `kind` and `metadata`, drops unknown fields of the latter, and returns the
 /// paths of these, sorted. With `is_resource_root`, `value` is such an object itself.
 ///
-/// With `drop_invalid_fields`, fields of a wrong type go instead of failing.
+/// With `drop_invalid_fields`, fields of a wrong type are dropped and cause no error.
 ///
 /// # Errors
 ///
@@ -38,7 +38,7 @@ struct Coercion {
     bytes: usize,
 }
 
-/// Bytes of the paths of unknown fields that are told.
+/// The most bytes of paths of unknown fields that are reported.
 const PATHS_BYTES_MAX: usize = 32 << 20;
 
 impl Coercion {
@@ -118,7 +118,7 @@ impl Coercion {
     }
 }
 
-/// Decodes metadata field by field, without those that fail.
+/// Decodes metadata field by field, and drops the fields that fail.
 fn decode_each(fields: &Map) -> (Value, Vec<String>) {
     let mut whole = Map::new();
     let mut unknown = Vec::new();
@@ -136,7 +136,7 @@ fn decode_each(fields: &Map) -> (Value, Vec<String>) {
     (whole.into(), unknown)
 }
 
-/// The path and the schema of the field `name`, if the schema has any.
+/// The path and the schema of the field `name`, if the schema has such a field.
 fn within<'a>(path: &'a Path<'a>, schema: &'a Structural, name: &'a str) -> Option<(Path<'a>, &'a Structural)> {
     match (schema.properties.get(name), &schema.additional_properties) {
         (Some(property), _) => Some((path.child(name), property)),
@@ -147,7 +147,7 @@ fn within<'a>(path: &'a Path<'a>, schema: &'a Structural, name: &'a str) -> Opti
 
 /// Validates `apiVersion`, `kind` and `metadata` of embedded objects, and of `value` itself with `is_resource_root`.
 ///
-/// `apiVersion` and `kind` must be there; names need only fit a URL's path.
+/// `apiVersion` and `kind` must be there; names need only be valid as a segment of a URL's path.
 /// Source: answers recorded from apiextensions-apiserver 1.37.
 pub fn validate_embedded(path: &Path<'_>, value: &Value, schema: &Structural, is_resource_root: bool) -> ErrorList {
     let mut errors = ErrorList::new();
@@ -225,7 +225,7 @@ fn validate_metadata(path: &Path<'_>, metadata: &Value, errors: &mut ErrorList) 
     if decoded.str_at(&["name"]).is_empty()
         && let Some(decoded) = decoded.as_object_mut()
     {
-        // A name may be missing here, which metadata of its own may not.
+        // The name may be missing here, unlike in the metadata of a stored object.
         decoded.insert("name", "fakename".into());
     }
     let namespaced = !decoded.str_at(&["namespace"]).is_empty();

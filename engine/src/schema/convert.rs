@@ -30,7 +30,7 @@ pub enum ConvertError {
 ///
 /// # Errors
 ///
-/// A keyword that has no place in it. What is well formed but not structural is for [`super::check`] to tell.
+/// A keyword that structural schemas don't have. [`super::check`] reports what is well formed but not structural.
 pub fn to_structural(schema: &JsonSchema) -> Result<Structural, ConvertError> {
     refuse_unsupported(schema)?;
     let value_validation = value_validation(schema)?;

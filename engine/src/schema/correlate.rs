@@ -23,7 +23,7 @@ pub struct Correlated<'v> {
     /// The schema of both.
     pub schema: &'v Structural,
     verdict: RatchetVerdict<'v>,
-    /// The lists and objects that were found unchanged so far, anywhere in the whole.
+    /// The lists and objects found unchanged so far, anywhere in the object.
     unchanged: Rc<RefCell<HashSet<*const Value>>>,
     old_items: OnceCell<OldItems<'v>>,
 }
@@ -35,10 +35,10 @@ pub struct OldItems<'v> {
     key_names: &'v [String],
 }
 
-/// Items by their keys; the first of those with the same.
+/// Items by their keys; the first one if several have the same keys.
 #[derive(Debug)]
 enum KeyedItems<'v> {
-    /// So few that they are looked through.
+    /// Few enough to be searched one by one.
     Few(Vec<(ItemIdentity<'v>, &'v Value)>),
     Many(HashMap<ItemIdentity<'v>, &'v Value>),
 }
@@ -50,7 +50,7 @@ impl Default for KeyedItems<'_> {
 }
 
 impl<'v> OldItems<'v> {
-    /// The items of `old`, told apart by the fields `key_names`; without these none can be found.
+    /// Indexes the items of `old` by the fields `key_names`; without key names, none can be found.
     pub fn new(old: &'v [Value], key_names: &'v [String]) -> Self {
         const FEW: usize = 16;
         if key_names.is_empty() {
@@ -81,7 +81,7 @@ impl<'v> OldItems<'v> {
     }
 }
 
-/// Whether a value is known to be unchanged, and the verdict on what holds it.
+/// Whether a value is known to be unchanged, and the verdict on its parent.
 #[derive(Debug, Default)]
 struct RatchetVerdict<'v> {
     unchanged: Cell<Option<bool>>,
@@ -153,7 +153,7 @@ impl<'v> Correlated<'v> {
         if let Some(unchanged) = self.verdict.unchanged.get() {
             return unchanged;
         }
-        // What was compared within is not compared again.
+        // What was compared before is not compared again.
         let known = self.unchanged.borrow().contains(&std::ptr::from_ref(self.new));
         let unchanged = known || self.compare();
         self.verdict.unchanged.set(Some(unchanged));
@@ -161,7 +161,7 @@ impl<'v> Correlated<'v> {
             self.unchanged.borrow_mut().insert(self.new);
         }
         if !unchanged {
-            // What holds a changed value is changed, and need not be compared again.
+            // The parent of a changed value is changed, and need not be compared again.
             let mut parent = self.verdict.parent;
             while let Some(changed) = parent {
                 changed.unchanged.set(Some(false));
@@ -225,7 +225,7 @@ fn key_of<'v>(item: &'v Map, key_names: &[String]) -> Option<ItemIdentity<'v>> {
         match item.get(name)? {
             Value::Bool(truth) => composite.push_str(&truth.to_string()),
             Value::Int(number) => composite.push_str(&number.to_string()),
-            // Go compares doubles by six decimals here.
+            // Go compares doubles by six decimal places here.
             Value::Float(number) => composite.push_str(&format!("{number:.6}")),
             Value::String(text) => composite.push_str(&crate::value::go_quote(text)),
             Value::Null | Value::Array(_) | Value::Object(_) => return None,

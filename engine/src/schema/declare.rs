@@ -13,11 +13,11 @@ use crate::meta::minor::Minor;
 use crate::value::Value;
 use crate::work;
 
-/// Bytes of a text that fills a request: two go to the quotation marks.
+/// The length in bytes of a text that fills a request: two bytes go to the quotation marks.
 const TEXT_BYTES_MAX: u64 = REQUEST_SIZE_BYTES_MAX - 2;
-/// The version of Kubernetes that began to look at `maxLength` where a number may stand as well.
+/// The version of Kubernetes that began to use `maxLength` for fields that may hold a number or a text.
 const BOUNDS_INT_OR_STRING_SINCE: Minor = Minor::of(34);
-/// The version of Kubernetes that began to know how long names are.
+/// The version of Kubernetes that began to know the maximum length of names.
 const BOUNDS_NAMES_SINCE: Minor = Minor::of(37);
 /// `metadata.name` is a DNS subdomain.
 const NAME_LENGTH_MAX: i64 = 253;
@@ -32,11 +32,11 @@ const DATE_TIME_SIZE_MIN: u64 = 21;
 const DATE_TIME_SIZE_MAX: u64 = 32;
 const DURATION_SIZE_MIN: u64 = 3;
 const DURATION_SIZE_MAX: u64 = 32;
-/// What a property costs beside its name and value: two quotation marks, a colon and a comma.
+/// What a property takes beside its name and value: two quotation marks, a colon and a comma.
 const PROPERTY_SIZE: u64 = 4;
 
-/// The declared type of what `schema` specifies; `None` where expressions don't see it: values of any type, and lists and
-/// maps of such.
+/// The declared type of the values of `schema`; `None` if expressions don't see them: values of any type, and lists and
+/// maps of these.
 ///
 /// `is_resource` is for the root of a custom resource or an embedded one. Those have a kind, a version and a name even if
 /// the schema does not say so.
@@ -109,7 +109,7 @@ fn declare_object(minor: Minor, schema: &Structural, is_resource: bool) -> DeclT
         implied.push(("apiVersion", text(None)));
         let metadata = schema.properties.get("metadata");
         let declared_max = |name: &str| metadata?.properties.get(name)?.value_validation.as_ref()?.bounds.max_length;
-        // A generated name is at least one longer than what it starts with.
+        // A generated name is at least one byte longer than its prefix.
         let names = [("name", NAME_LENGTH_MAX), ("generateName", NAME_LENGTH_MAX - 1)];
         let fields = names.into_iter().map(|(name, max)| {
             let known = Some(declared_max(name).map_or(max, |declared| declared.min(max)));
@@ -148,10 +148,10 @@ fn declare_object(minor: Minor, schema: &Structural, is_resource: bool) -> DeclT
     DeclType::object(ObjectType { name: OBJECT.to_owned(), fields }, size_min)
 }
 
-/// The name of an object type that has none of its own yet.
+/// The name of an object type that has no name of its own yet.
 const OBJECT: &str = "object";
 
-/// Whether a schema says itself all that resources have, so that it counts alone.
+/// Whether a schema declares all fields that resources have, so that none have to be added.
 fn declares_meta(schema: &Structural) -> bool {
     let is = |schema: &Structural, name: &str, type_: &str| {
         schema.properties.get(name).is_some_and(|property| property.generic.type_ == type_)
@@ -171,7 +171,7 @@ fn text_bytes_max(length_max: i64) -> u64 {
     length_max.max(0).wrapping_mul(4) as u64
 }
 
-/// Bytes of the longest of these texts; `None` where nothing is enumerated.
+/// The length in bytes of the longest of these texts; `None` if nothing is enumerated.
 fn longest_text(values: &[Value]) -> Option<u64> {
     let longest = values.iter().filter_map(Value::as_str).map(str::len).max().unwrap_or(0);
     (!values.is_empty()).then_some(longest as u64)

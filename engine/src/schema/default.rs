@@ -1,7 +1,7 @@
 //! Defaulting: absent fields take the values that the schema gives them.
 //!
 //! In: a schema and a value, or a schema alone for [`prune_defaults`]. Out: the value with defaults, or without nulls
-//! that may not stand. Nothing here validates.
+//! that are not allowed. Nothing here validates.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,34 +13,33 @@ use crate::meta::field::Path;
 use crate::value::{Map, Value};
 use crate::work;
 
-/// Bytes of JSON that the defaults of an object may come to: with more of them it is not an object that is stored.
+/// The most bytes of JSON that the defaults of an object may take; an object with more could not be stored.
 pub const DEFAULTS_BYTES_MAX: usize = 4 << 20;
 
-/// There are more defaults than an object may have.
-/// The text is what the reference passes on from etcd for such an object.
+/// There are more defaults than an object may have. The text is the reference's, which passes it on from etcd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("etcdserver: request is too large")]
 pub struct TooLarge;
 
-/// Sets fields that are absent, or null though not nullable, to their default; items and map values only when null.
+/// Sets fields that are absent, or null but not nullable, to their default; items and map values only if they are null.
 ///
 /// # Errors
 ///
-/// The defaults come to more than [`DEFAULTS_BYTES_MAX`]; from there on none are set.
+/// The defaults take more than [`DEFAULTS_BYTES_MAX`] bytes; once they do, no more are set.
 /// Source: Kubernetes documentation, "Defaulting"; answers recorded from apiextensions-apiserver 1.37.
 pub fn apply(value: &mut Value, schema: &Structural) -> Result<(), TooLarge> {
     Defaulting { room: DEFAULTS_BYTES_MAX, remembered: DefaultsIndex::default() }.enter(value, schema)
 }
 
-/// Which properties have defaults, of schemas that have many: a list may have as many objects, that are nearly empty.
+/// Caches which properties of large schemas have defaults: a list may have many nearly empty objects of such a schema.
 #[derive(Default)]
 pub(super) struct DefaultsIndex<'s> {
-    /// By where the schema is in memory.
+    /// By the schema's address in memory.
     of_schemas: HashMap<*const Structural, Arc<[(&'s str, &'s Structural)]>>,
 }
 
 impl<'s> DefaultsIndex<'s> {
-    /// From so many properties on it is worth it.
+    /// The least number of properties for which caching pays.
     const PROPERTIES_MIN: usize = 64;
 
     /// Whether `schema` has many properties.
@@ -55,7 +54,7 @@ impl<'s> DefaultsIndex<'s> {
 }
 
 struct Defaulting<'s> {
-    /// Bytes that defaults may still come to.
+    /// Bytes left for defaults.
     room: usize,
     remembered: DefaultsIndex<'s>,
 }
@@ -127,7 +126,7 @@ impl<'s> Defaulting<'s> {
         Ok(default.clone())
     }
 
-    /// Takes what `value` has at least as JSON.
+    /// Takes the least size of `value` as JSON off the room that is left.
     fn measure(&mut self, value: &Value) -> Result<(), TooLarge> {
         match value {
             Value::String(text) => self.take(text.len() + 2),
@@ -163,7 +162,7 @@ fn default_of(schema: &Structural) -> Option<&Value> {
     schema.generic.default.as_deref().filter(|default| !default.is_null())
 }
 
-/// Removes fields that are null though neither nullable nor with a default. Null items stay.
+/// Removes null fields that are not nullable and have no default. Null items stay.
 ///
 /// Source: Kubernetes documentation, "Defaulting and Nullable"; answers recorded from apiextensions-apiserver 1.37.
 pub fn prune_non_nullable_nulls(value: &mut Value, schema: &Structural) {
@@ -210,14 +209,14 @@ enum DefaultStep<'s> {
     Item,
 }
 
-/// What is around a node, as far as it tells how a default there is pruned.
+/// The surroundings of a node, as far as they decide how a default there is pruned.
 #[derive(Clone, Copy, Default)]
 struct Surroundings {
     /// An object with metadata.
     is_resource: bool,
     /// Below the type or the metadata of such an object.
     is_within_meta: bool,
-    /// An item of a list that keeps what is unknown.
+    /// An item of a list that preserves unknown fields.
     is_preserved_item: bool,
 }
 
@@ -232,7 +231,7 @@ impl<'s> Pruning<'s> {
     fn enter(&mut self, schema: &'s Structural, around: Surroundings) {
         work::step();
         if let Some(default) = default_of(schema) {
-            // Only there it matters for a default what is around it; elsewhere that would be gone through for nothing.
+            // Elsewhere the surroundings don't matter for a default, and going through them would be wasted work.
             let pruned = if around.is_within_meta || around.is_preserved_item || self.path.is_empty() {
                 prune_in_place(self.root, &self.path, default)
             } else {
@@ -277,7 +276,7 @@ fn prune_alone(schema: &Structural, default: &Value) -> Value {
     value
 }
 
-/// `default` put into an object that has nothing else, coerced and pruned with it, and taken out again.
+/// Puts `default` into an otherwise empty object, coerces and prunes it there, and takes it out again.
 fn prune_in_place(root: &Structural, path: &[DefaultStep<'_>], default: &Value) -> Option<Value> {
     work::steps(path.len());
     let mut object = path.iter().rev().fold(default.clone(), |inner, step| match step {
@@ -392,7 +391,7 @@ mod tests {
         with_a_deep_stack(move || assert!(steps(200) < 13 * steps(20), "{} {}", steps(20), steps(200)));
     }
 
-    /// A default alone is pruned as it is within an object, which has nothing else.
+    /// A default is pruned alone as it is within an otherwise empty object.
     #[test]
     fn defaults_are_pruned_as_in_an_object() {
         let mut runner = proptest::test_runner::TestRunner::default();

@@ -1,4 +1,4 @@
-//! Paths into a schema, such as `.spec.list[0]` would be into an object: `.spec.ports`, `.spec['a.b']`.
+//! Paths into a schema, written as `.spec.list[0]` is for an object: `.spec.ports`, `.spec['a.b']`.
 //!
 //! Source: answers recorded from apiextensions-apiserver 1.37.
 
@@ -15,15 +15,15 @@ pub enum FieldPathError {
     /// Steps in brackets are not allowed here.
     #[error("array notation is not allowed")]
     Brackets,
-    /// Something else stands where a step begins or ends.
+    /// A step does not begin or end as it should.
     #[error("expected {wanted} {found}")]
     Unexpected {
-        /// What should be there, and the words up to what is.
+        /// The expected token, and the words that connect it to what was found.
         wanted: &'static str,
-        /// What is there.
+        /// What was found.
         found: String,
     },
-    /// A backslash stands before another character than those that it may escape.
+    /// A backslash stands before a character that can't be escaped.
     #[error("invalid string literal: invalid escape char \\{0}")]
     Escape(char),
     /// The schema has no such field.
@@ -44,7 +44,7 @@ pub struct Resolved<'s> {
     pub text: String,
     /// The first step.
     pub root: String,
-    /// What specifies the field; `None` below `additionalProperties: true`.
+    /// The schema of the field; `None` below `additionalProperties: true`.
     pub schema: Option<&'s Structural>,
 }
 
@@ -59,7 +59,7 @@ pub enum Brackets {
 ///
 /// # Errors
 ///
-/// Kubernetes' words for a path that is malformed or leads nowhere.
+/// The path is malformed or leads nowhere; the text is Kubernetes'.
 pub fn resolve<'s>(path: &str, schema: &'s Structural, brackets: Brackets) -> Result<Resolved<'s>, FieldPathError> {
     let mut resolved = Resolved { text: String::new(), root: String::new(), schema: Some(schema) };
     let mut tokens = PathTokens(path);
@@ -107,7 +107,7 @@ impl Resolved<'_> {
     }
 }
 
-/// Dots, brackets, quoted texts, and whatever stands between these.
+/// The tokens of a path: dots, brackets, quoted texts, and the text between these.
 struct PathTokens<'t>(&'t str);
 
 impl<'t> Iterator for PathTokens<'t> {

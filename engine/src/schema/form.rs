@@ -12,7 +12,7 @@ use crate::meta::minor::Minor;
 use crate::value::Map;
 use crate::work;
 
-/// The version of Kubernetes from which on an object with nulls equals itself.
+/// The version of Kubernetes since which an object with nulls equals itself.
 const NULLS_EQUAL_SINCE: Minor = Minor::of(34);
 
 /// The form of what `schema` specifies. `is_resource` is for the root of a custom resource or an embedded one: those have
@@ -79,7 +79,7 @@ fn field(name: &str, form: HostForm) -> HostField {
     HostField { form: Arc::new(form), escaped: escape(name).map_or_else(|| name.to_owned(), Into::into) }
 }
 
-/// Whether a schema says itself all that resources have, so that it counts alone.
+/// Whether a schema declares all fields that resources have, so that none have to be added.
 fn declares_meta(schema: &Structural) -> bool {
     let is = |schema: &Structural, name: &str, type_: &str| {
         schema.properties.get(name).is_some_and(|property| property.generic.type_ == type_)

@@ -1,6 +1,6 @@
 //! `x-kubernetes-list-type`: no item twice in a set, no key twice in a map.
 //!
-//! In: a value and its schema. Out: what stands twice. Each repeated item is reported once, at its second place.
+//! In: a value and its schema. Out: the duplicates. Each repeated item is reported once, at its second occurrence.
 
 use std::collections::HashMap;
 
@@ -123,9 +123,9 @@ impl<'v> ItemValue<'v> {
     }
 }
 
-/// Where a value stands for the second time.
+/// The positions of the second occurrence of each repeated value.
 fn repeated<'v>(values: impl ExactSizeIterator<Item = Option<&'v Value>>) -> Vec<usize> {
-    /// Up to so many items are compared pairwise: 7.5 times the bytes that were counted, at most.
+    /// Up to this many items are compared pairwise: at most 7.5 times the bytes that were counted.
     const FEW: usize = 16;
     let count = values.len();
     if count < 2 {

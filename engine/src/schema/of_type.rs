@@ -1,9 +1,9 @@
-//! The structural schema of a type, as expressions see it: what its published definition says of fields and their types.
+//! The structural schema of a type, as expressions see it: the fields and types of its published definition.
 //!
-//! Nothing here is a promise about values: what a definition requires or enumerates, nobody enforces by it.
+//! The schema is not used to validate values: nothing enforces what a definition requires or enumerates.
 //!
-//! Source: `k8s.io/apiserver/pkg/cel/openapi/resolver`, release 1.37: a type within itself is an object without fields there,
-//! and a type whose JSON may be several things is none that expressions see.
+//! Source: `k8s.io/apiserver/pkg/cel/openapi/resolver`, release 1.37: a type within itself is an object without fields
+//! there, and expressions don't see a type whose JSON may be of several types.
 
 use super::rare::Rare;
 use super::structural::{Extensions, Generic, Structural, StructuralOrBool, ValueValidation};
@@ -27,17 +27,17 @@ pub fn structural(message: &'static Message, quantities: Quantities) -> Structur
     StructuralBuilder { open: Vec::new(), quantities, people: None }.message(message)
 }
 
-/// The same for people: with what that version of Kubernetes publishes of fields, of their values and defaults, of what is
-/// required, and of what types and fields are for.
+/// The same for people: with the descriptions, allowed values, defaults and required fields that this version of
+/// Kubernetes publishes.
 pub fn described(minor: Minor, message: &'static Message) -> Structural {
     StructuralBuilder { open: Vec::new(), quantities: Quantities::Shown, people: Some(minor) }.message(message)
 }
 
 struct StructuralBuilder {
-    /// The types that are being looked at.
+    /// The types that are being converted, to detect recursion.
     open: Vec<&'static Message>,
     quantities: Quantities,
-    /// The minor that people ask about; `None` for expressions.
+    /// The minor version that people ask about; `None` for expressions.
     people: Option<Minor>,
 }
 
@@ -55,7 +55,7 @@ impl StructuralBuilder {
             },
             Codec::List => message.fields.first().map_or_else(Structural::default, |items| self.field(items)),
             Codec::FieldsV1 => of_type("object", ""),
-            // Any JSON is published as an object, but for the one that stands in schemas.
+            // Any JSON is published as an object, except for the JSON within schemas.
             Codec::Json if message.name == "RawExtension" => of_type("object", ""),
             _ => Structural::default(),
         }
@@ -112,7 +112,7 @@ impl StructuralBuilder {
         }
     }
 
-    /// A text, for people with the values that it may have.
+    /// A text; for people with its allowed values.
     fn text(&self, field: &Field) -> Structural {
         let values =
             self.people.map(|minor| said_in(minor, field, &["enum"]).unwrap_or(field.enums)).unwrap_or_default();
@@ -123,7 +123,7 @@ impl StructuralBuilder {
     }
 }
 
-/// Whether what is published of a field in that version of Kubernetes requires it.
+/// Whether the published definition of that version of Kubernetes requires the field.
 fn is_required(minor: Minor, field: &Field) -> bool {
     match said_in(minor, field, &["required", "optional"]) {
         Some("required") => true,

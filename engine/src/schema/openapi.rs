@@ -1,7 +1,7 @@
 //! Structural schemas as clients see them: OpenAPI v2 and v3 definitions of a kind and of its list.
 //!
 //! In: a structural schema and the names of its kind. Out: the JSON of one definition. References point to shared
-//! definitions (`ObjectMeta`, `ListMeta`), which whoever writes the document adds.
+//! definitions (`ObjectMeta`, `ListMeta`), which the writer of the document adds.
 //! Source: definitions recorded from apiextensions-apiserver 1.37.
 
 use super::json_schema::{ExternalDocs, ValidationRule};
@@ -29,7 +29,7 @@ impl Dialect {
         object! { "$ref" => format!("{prefix}{name}") }
     }
 
-    /// A reference with a description beside it, which v3 has no room for but in an `allOf`.
+    /// A reference with a description beside it; in v3 that needs an `allOf`.
     fn described_reference(self, name: &str, description: &str) -> Value {
         let mut schema = match self {
             Dialect::V2 => self.reference(name),
@@ -54,7 +54,7 @@ pub struct OpenApiOptions {
 }
 
 impl OpenApiOptions {
-    /// Everything that the dialect can say.
+    /// Everything that the dialect can express.
     pub const fn all(dialect: Dialect) -> Self {
         OpenApiOptions { dialect, strip_value_validation: false, strip_nullable: false }
     }
@@ -90,8 +90,8 @@ pub fn definition_name(group: &str, version: &str, kind: &str) -> String {
     format!("{}.{version}.{kind}", parts.join("."))
 }
 
-/// The definition of a kind. Without a schema, or in v2 with unknown fields preserved at the root, it says nothing but
-/// the kind: kubectl would else refuse what it doesn't find there.
+/// The definition of a kind. Without a schema, or in v2 with unknown fields preserved at the root, it has only the
+/// kind: otherwise kubectl would reject fields that it doesn't find there.
 pub fn publish(
     schema: Option<&Structural>,
     kind: &PublishedKind<'_>,
@@ -215,7 +215,7 @@ fn publish_structural(schema: &Structural, options: OpenApiOptions) -> Map {
     fields
 }
 
-/// Drops junctors, and requirements on what v2 can't say may be null.
+/// Drops junctors, and `required` for fields that may be null, which v2 can't express.
 fn reduce_to_v2(schema: &Structural, hides_structure: bool, fields: &mut Map) {
     for junctor in ["allOf", "anyOf", "oneOf", "not"] {
         fields.remove(junctor);
@@ -240,7 +240,7 @@ fn reduce_to_v2(schema: &Structural, hides_structure: bool, fields: &mut Map) {
     }
 }
 
-/// Writes out what `x-kubernetes-int-or-string` means, unless the author has done so.
+/// Writes out the meaning of `x-kubernetes-int-or-string`, unless the author has done so.
 fn unfold_int_or_string(schema: &Structural, fields: &mut Map) {
     if !schema.extensions.int_or_string {
         return;
@@ -271,7 +271,7 @@ fn unfold_int_or_string(schema: &Structural, fields: &mut Map) {
     fields.insert("allOf", unfolded.into());
 }
 
-/// An object in an object has the fields of one.
+/// An embedded object has the fields of a resource.
 fn publish_embedded(dialect: Dialect, fields: &mut Map) {
     let api_version = format!(
         "apiVersion defines the versioned schema of this representation of an object. More info: {CONVENTIONS}#resources"
@@ -295,7 +295,7 @@ fn publish_embedded(dialect: Dialect, fields: &mut Map) {
     }
 }
 
-/// The `properties` of a schema, made when there are none.
+/// The `properties` of a schema, added if there are none.
 fn properties_mut(fields: &mut Map) -> &mut Map {
     let properties = fields.entry("properties");
     if properties.as_object().is_none() {

@@ -1,7 +1,7 @@
-//! Whether the passes over a value would change anything: mostly they would not, and one look tells.
+//! Whether the passes over a value would change anything: mostly they would not, and one walk finds out.
 //!
-//! In: a schema and a value. Out: what pruning, dropping of nulls, coercion of embedded objects and defaulting would still
-//! do. It may say that there is something to do where there is nothing, never the other way round.
+//! In: a schema and a value. Out: what pruning, dropping of nulls, coercion of embedded objects and defaulting would
+//! still do. It may report work where there is none, but never misses any.
 
 use std::iter::Peekable;
 
@@ -13,7 +13,7 @@ use crate::work;
 /// What the passes would still do to a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pending {
-    /// Something may go: an unknown field, a null that may not stand, a part of an embedded object.
+    /// Something may have to be removed: an unknown field, a null that is not allowed, a part of an embedded object.
     pub removals: bool,
     /// A default may be missing. Not looked for beyond the first removal.
     pub defaults: bool,
@@ -41,7 +41,7 @@ pub fn pending(value: &Value, schema: &Structural) -> Pending {
     Pending { removals, defaults: look.lacks_defaults }
 }
 
-/// What is found on the way.
+/// What the walk has found.
 #[derive(Default)]
 struct PendingFindings<'s> {
     lacks_defaults: bool,
@@ -49,7 +49,7 @@ struct PendingFindings<'s> {
 }
 
 impl<'s> PendingFindings<'s> {
-    /// Notes whether a field is absent that has a default, where the properties are many.
+    /// In an object with many properties, notes whether a field with a default is absent.
     fn note_absent(&mut self, fields: &Map, schema: &'s Structural) {
         if self.lacks_defaults {
             return;
@@ -60,11 +60,11 @@ impl<'s> PendingFindings<'s> {
     }
 }
 
-/// The properties of an object, as its fields are asked for in their order.
+/// The properties of an object, looked up by its fields in order.
 enum Properties<'s, I: Iterator<Item = (&'s str, &'s Structural)>> {
-    /// Few: those that are passed are absent.
+    /// Few properties: those that are skipped are absent.
     Few(Peekable<I>),
-    /// So many that those with a default are known already.
+    /// So many properties that the ones with a default are indexed.
     Many(&'s Map<Structural>),
 }
 
@@ -82,7 +82,7 @@ impl<'s, I: Iterator<Item = (&'s str, &'s Structural)>> Properties<'s, I> {
         }
     }
 
-    /// Notes those that no field has asked for.
+    /// Notes the remaining properties, which are absent.
     fn end(self, look: &mut PendingFindings<'s>) {
         if let Properties::Few(mut properties) = self {
             look.lacks_defaults |= properties.any(|(_, absent)| has_default(absent));
@@ -112,12 +112,12 @@ impl NodeSurroundings {
     }
 }
 
-/// Embedded objects take a closer look than this one.
+/// Embedded objects need more checks than this walk makes.
 fn is_special(schema: &Structural) -> bool {
     schema.extensions.embedded_resource
 }
 
-/// Whether something within `value` would go. A field or an item that is null is looked at by what it stands in.
+/// Whether anything within `value` would be removed. The parent checks null fields and items.
 fn removes<'s>(
     value: &Value,
     schema: &'s Structural,
@@ -141,7 +141,7 @@ fn items_remove<'s>(
     around: NodeSurroundings,
     look: &mut PendingFindings<'s>,
 ) -> bool {
-    // Items of a list that keeps what is unknown keep it, too.
+    // Items of a list that preserves unknown fields preserve them, too.
     let preserves = around.preserves(schema);
     let Some(schema) = schema.items.as_deref() else { return !preserves && !items.iter().all(is_plain) };
     items.iter().any(|item| {
@@ -170,7 +170,7 @@ fn fields_remove<'s>(
         let removed = match (property, &schema.additional_properties) {
             (Some(of), _) => field_removes(field, of, around.below(is_meta), look),
             (None, Some(StructuralOrBool::Structural(of))) => field_removes(field, of, around.below(is_meta), look),
-            // Whatever may stand here has no fields that are known.
+            // Any value may stand here, and no field is known.
             (None, Some(StructuralOrBool::Bool(_))) => !is_meta && !around.is_within_meta && !is_plain(field),
             (None, None) => !preserves && !is_meta,
         };
@@ -195,7 +195,7 @@ fn field_removes<'s>(
     removes(field, schema, around, look)
 }
 
-/// Whether nothing can be unknown within.
+/// Whether the value can't contain unknown fields.
 fn is_plain(value: &Value) -> bool {
     !matches!(value, Value::Object(_) | Value::Array(_))
 }
@@ -235,7 +235,8 @@ mod tests {
         }
     }
 
-    /// A list of nearly empty objects takes as long as their fields, and not as long as all that they might have.
+    /// Walking a list of nearly empty objects takes time in proportion to the fields they have, not those they might
+    /// have.
     #[test]
     fn properties_that_nobody_sets_are_looked_at_once() {
         const COUNT: u64 = 2_000;

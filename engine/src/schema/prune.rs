@@ -1,6 +1,6 @@
-//! Pruning: fields that a schema does not specify go.
+//! Pruning: fields that a schema does not specify are removed.
 //!
-//! In: a schema and a value. Out: the value without its unknown fields, and where these stood. Values of known fields
+//! In: a schema and a value. Out: the value without its unknown fields, and the paths of these. Values of known fields
 //! are never changed, whatever their type.
 
 use super::structural::{Structural, StructuralOrBool};
@@ -10,7 +10,7 @@ use crate::work;
 /// Removes fields that `schema` does not specify, and returns their paths (`spec.items[0].x`), sorted.
 ///
 /// `apiVersion`, `kind` and `metadata` stay in embedded resources, and in `value` itself if `is_resource_root`. Under
-/// `x-kubernetes-preserve-unknown-fields` unknown fields stay; specified ones are still entered.
+/// `x-kubernetes-preserve-unknown-fields` unknown fields stay; specified ones are still pruned within.
 /// Source: Kubernetes documentation, "Field pruning"; answers recorded from apiextensions-apiserver 1.37.
 pub fn prune(value: &mut Value, schema: &Structural, is_resource_root: bool) -> Vec<String> {
     let mut unknown = UnknownFields::default();
@@ -19,10 +19,11 @@ pub fn prune(value: &mut Value, schema: &Structural, is_resource_root: bool) -> 
     unknown.found
 }
 
-/// Bytes of the paths of unknown fields that are told: what nests deeply has paths that are longer than itself.
+/// The most bytes of paths of unknown fields that are reported: in a deeply nested value the paths are longer than the
+/// value.
 const PATHS_BYTES_MAX: usize = 32 << 20;
 
-/// The path that the walk is at, and the unknown fields so far.
+/// The current path of the walk, and the unknown fields found so far.
 #[derive(Default)]
 struct UnknownFields {
     path: String,

@@ -1,7 +1,7 @@
 //! Parts of a schema's nodes that few nodes have.
 //!
-//! A definition has hundreds of nodes, and a server hundreds of definitions: what a node does not say takes a pointer's
-//! room in it.
+//! A definition has hundreds of nodes, and a server hundreds of definitions: a part that is absent takes only a
+//! pointer.
 
 use std::ops::{Deref, DerefMut};
 
@@ -11,12 +11,12 @@ pub struct Rare<T>(Option<Box<T>>);
 
 /// What can be left out of a node.
 pub trait Blank: Default + PartialEq + 'static {
-    /// What stands for all that were left out.
+    /// The value of a part that was left out.
     fn blank() -> &'static Self;
 }
 
 impl<T: Blank> Rare<T> {
-    /// What is set, if anything is: the quick way past what few nodes have.
+    /// The part if it is set: the fast path, as few nodes have it.
     pub fn get(&self) -> Option<&T> {
         self.0.as_deref()
     }
@@ -50,7 +50,7 @@ impl<T: Blank> DerefMut for Rare<T> {
     }
 }
 
-/// Set to blank or left out: it says the same.
+/// A part that is set to blank equals one that is left out.
 impl<T: Blank> PartialEq for Rare<T> {
     fn eq(&self, other: &Self) -> bool {
         **self == **other

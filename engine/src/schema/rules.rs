@@ -21,7 +21,7 @@ pub fn any(schema: &Structural) -> bool {
         || schema.additional_properties.as_ref().and_then(|schema| schema.structural()).is_some_and(any)
 }
 
-/// Whether there is a rule about something in `value`: what it has nothing of is not looked at.
+/// Whether there is a rule about a part of `value`; rules about absent parts don't count.
 fn any_about(schema: &Structural, value: &Value) -> bool {
     work::step();
     let has_items = value.as_array().is_some_and(|items| !items.is_empty());

@@ -1,6 +1,7 @@
-//! What a strict reader minds about a typed kind, in the order of the text.
+//! The strict decoding errors of a typed kind, in the order of the text.
 //!
-//! In: the text, and what decoding it found, which knows no order. Out: Go's strict errors as its decoder meets them.
+//! In: the text, and the findings of decoding it, which are unordered. Out: Go's strict errors, in the order of its
+//! decoder.
 //!
 //! Source: `sigs.k8s.io/json`; answers recorded from apiextensions-apiserver 1.37.
 
@@ -14,11 +15,11 @@ use crate::value::json::{self, RepeatedField};
 use crate::value::{Value, go_quote};
 use crate::work;
 
-/// Strict errors are told up to here and no further.
+/// The most strict errors that are reported.
 const ERRORS_MAX: usize = 100;
 
-/// `unknown field "spec.x"` for what `findings` has, and the `duplicate field "spec.y"` of `duplicates`, in the order that
-/// `text` has them. `text` is well-formed JSON.
+/// Gives `unknown field "spec.x"` for the fields of `findings`, and `duplicate field "spec.y"` for `duplicates`, in the
+/// order of `text`, which is well-formed JSON.
 ///
 /// Fields given twice don't count where Go does not look: inside unknown fields and inside values that it keeps raw.
 pub fn in_document_order(text: &[u8], duplicates: Vec<RepeatedField>, findings: &Findings) -> Vec<String> {
@@ -43,13 +44,13 @@ pub fn in_document_order(text: &[u8], duplicates: Vec<RepeatedField>, findings: 
     walk.errors
 }
 
-/// The error that Go tells of `faults`: the first in `text` after which it does not read on, or else the first at all. A number
-/// is told as it is written there.
+/// The error that Go reports of `faults`: the first in `text` that makes it stop reading, else the first of all. A
+/// number is quoted as `text` writes it.
 pub fn first_in_document_order(text: &[u8], faults: Vec<FieldDecodeError>) -> Option<UnmarshalError> {
     let mut wanted: BTreeMap<String, StrictFinding> = BTreeMap::new();
     for fault in &faults {
         wanted.entry(fault.path.clone()).or_default().unknown = true;
-        // Metadata is read by itself: its faults are told of the whole of it, and say the field.
+        // Metadata is decoded separately: its faults are reported at `metadata`, and name the field.
         wanted.entry(fault.error.fields().to_owned()).or_default();
     }
     let mut walk = StrictWalk { wanted, ..StrictWalk::of(text) };
@@ -72,7 +73,7 @@ fn unknown_field(path: &str) -> String {
     format!("unknown field {}", go_quote(path))
 }
 
-/// What is to be told of a path.
+/// What to report of a path.
 #[derive(Default)]
 struct StrictFinding {
     unknown: bool,
@@ -86,14 +87,14 @@ fn is_within(path: &str, outer: &BTreeSet<&str>) -> bool {
     path.match_indices(['.', '[']).any(|(at, _)| outer.contains(&path[..at]))
 }
 
-/// Goes through a well-formed text; anything else ends the walk early, which only loses errors.
+/// Walks a well-formed text; in any other, the walk ends early, which only loses errors.
 struct StrictWalk<'t> {
     text: &'t [u8],
     at: usize,
     path: String,
     wanted: BTreeMap<String, StrictFinding>,
     errors: Vec<String>,
-    /// Where the numbers stand that something is wanted of.
+    /// The positions of the numbers that may be quoted.
     numbers: BTreeMap<String, Range<usize>>,
 }
 
@@ -166,7 +167,7 @@ impl<'t> StrictWalk<'t> {
         self.at += 1;
     }
 
-    /// Tells what is wanted of the field at hand.
+    /// Reports what is wanted of the current field.
     fn meet(&mut self) {
         work::bytes(self.path.len());
         let Some(wanted) = self.wanted.get_mut(&self.path) else { return };

@@ -1,8 +1,8 @@
 //! The structural schema: what every pass works on.
 //!
-//! Structure (types, properties, extensions) stands apart from value validation, and value validation nested under a
-//! junctor (`allOf`, `anyOf`, `oneOf`, `not`) can't add structure. [`super::convert`] makes one from a
-//! [`JsonSchema`](super::json_schema::JsonSchema), [`super::check`] tells whether it is well formed.
+//! Structure (types, properties, extensions) stands apart from value validation, and value validation under a junctor
+//! (`allOf`, `anyOf`, `oneOf`, `not`) can't add structure. [`super::convert`] makes one from a
+//! [`JsonSchema`](super::json_schema::JsonSchema), [`super::check`] checks whether it is well formed.
 
 use std::collections::HashSet;
 use std::sync::{Arc, LazyLock};
@@ -22,20 +22,20 @@ pub struct Structural {
     pub properties: Map<Structural>,
     /// `additionalProperties`
     pub additional_properties: Option<StructuralOrBool>,
-    /// What a schema has beside values and extensions.
+    /// The structure of a node: neither value validation nor extensions.
     pub generic: Generic,
     /// `x-kubernetes-*`
     pub extensions: Rare<Extensions>,
     /// `x-kubernetes-validations`
     pub validations: Vec<ValidationRule>,
-    /// `None` where no value validation is given at all.
+    /// `None` if there is no value validation at all.
     pub value_validation: Option<Box<ValueValidation>>,
-    /// What passes need not look for here. Clear it, here and above, when you add such a thing.
+    /// What passes need not look for here. When you add such a thing, clear it here and in all parents.
     pub lacks: Lacks,
 }
 
-/// What neither a node nor anything below it has, so that a pass that looks for it may turn back. False where nobody has
-/// looked.
+/// What neither a node nor its descendants have, so that a pass looking for it can skip them. False if nobody has
+/// checked.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lacks {
     /// `default`
@@ -46,7 +46,7 @@ pub struct Lacks {
     pub checked_lists: bool,
 }
 
-/// It says nothing that the schema does not say: two schemas are the same whatever is known of them.
+/// It is derived from the schema: two schemas are equal whatever is noted here.
 impl PartialEq for Lacks {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -54,7 +54,7 @@ impl PartialEq for Lacks {
 }
 
 impl Structural {
-    /// Sets `lacks`; that of the nodes below must be set already.
+    /// Sets `lacks`; that of the child nodes must be set already.
     pub(super) fn note_lacks(&mut self) {
         let other = self.additional_properties.as_ref().and_then(StructuralOrBool::structural);
         let below = self.properties.values().chain(self.items.as_deref()).chain(other);
@@ -122,7 +122,7 @@ pub struct Extensions {
     pub map_type: Option<String>,
 }
 
-/// The texts and numbers of a long enumeration, to be looked up.
+/// The texts and numbers of a long enumeration, for lookup.
 #[derive(Debug, Default, PartialEq)]
 pub struct EnumIndex {
     texts: HashSet<String>,
@@ -132,10 +132,10 @@ pub struct EnumIndex {
 }
 
 impl EnumIndex {
-    /// How many values are faster compared one by one.
+    /// The least number of values for which the index pays.
     const VALUES_MIN: usize = 32;
 
-    /// The index of `values`, where it is worth it.
+    /// The index of `values`, if it pays.
     pub fn of(values: &[Value]) -> Option<Arc<Self>> {
         work::steps(values.len());
         if values.len() < Self::VALUES_MIN {
@@ -153,7 +153,7 @@ impl EnumIndex {
         Some(Arc::new(index))
     }
 
-    /// Whether a text or a number is among them, as it is.
+    /// Whether a text or a number is among the values, without conversion.
     pub fn contains(&self, value: &Value) -> bool {
         match value {
             Value::String(text) => self.texts.contains(text),
@@ -178,11 +178,11 @@ pub struct ValueValidation {
     pub bounds: Rare<SchemaBounds>,
     /// `pattern`
     pub pattern: String,
-    /// `pattern`, compiled; `None` where there is none or it does not compile.
+    /// `pattern`, compiled; `None` if there is none or it does not compile.
     pub compiled_pattern: Option<Arc<Pattern>>,
     /// `enum`
     pub enum_: Vec<Value>,
-    /// Made where `enum_` is long.
+    /// Present if `enum_` is long.
     pub enum_index: Option<Arc<EnumIndex>>,
     /// `required`
     pub required: Vec<String>,
@@ -193,7 +193,7 @@ pub struct ValueValidation {
 /// Value validation under a junctor.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NestedValueValidation {
-    /// What must hold of the value.
+    /// The validation that the value must pass.
     pub value_validation: ValueValidation,
     /// `x-kubernetes-validations`
     pub validations: Vec<ValidationRule>,
@@ -203,9 +203,9 @@ pub struct NestedValueValidation {
     pub properties: Map<NestedValueValidation>,
     /// `additionalProperties`
     pub additional_properties: Option<Box<NestedValueValidation>>,
-    /// `additionalProperties: false`, which structural schemas allow here and which refuses all but `properties`.
+    /// `additionalProperties: false`, which structural schemas allow here; it forbids all fields but `properties`.
     pub forbids_additional_properties: bool,
-    /// Forbidden here, but for the types of the int-or-string pattern.
+    /// Forbidden here, except for the types of the int-or-string pattern.
     pub forbidden_generics: Rare<Generic>,
     /// Forbidden here.
     pub forbidden_extensions: Rare<Extensions>,
@@ -241,7 +241,7 @@ mod tests {
     use crate::schema::{arbitrary, coerce, default, list_type};
     use crate::value::arbitrary::value;
 
-    /// With sets where `is_set` says so, and with nothing known of what is lacking where not `is_noted`.
+    /// A schema with sets if `is_set`, and with `lacks` reset unless `is_noted`.
     fn changed(mut schema: Structural, is_set: bool, is_noted: bool) -> Structural {
         let change = |schema: Structural| changed(schema, is_set, is_noted);
         schema.items = schema.items.map(|items| Box::new(change(*items)));

@@ -1,8 +1,8 @@
 //! Decoding of a [`Value`] into typed fields, as Go's `encoding/json` does it for structs.
 //!
-//! In: a value and, per type, what its fields are. Out: the fields, the unknown ones by path, or Go's own error text. A
-//! value of the wrong type does not stop the decoding; the first such error is told at the end. `null` leaves a field as
-//! it was. Unknown fields and values that Go keeps raw are remembered by path, for strict decoding.
+//! In: a value and the fields of each type. Out: the fields, the paths of unknown ones, or Go's own error text. A value
+//! of the wrong type does not stop the decoding; the first such error is reported at the end. `null` leaves a field as
+//! it was. The paths of unknown fields and of values that Go keeps raw are recorded, for strict decoding.
 //!
 //! Source: `sigs.k8s.io/json`, answers recorded from apiextensions-apiserver 1.37.
 
@@ -13,8 +13,8 @@ use crate::meta::unmarshal::UnmarshalError;
 use crate::value::{Key, Map, Value, json};
 use crate::work;
 
-/// Bytes of the unknown paths that are remembered of a value, and of those of empties: what nests deeply has paths that are longer than itself. Of what is
-/// unknown, no more than a hundred are told in any case.
+/// The most bytes of unknown paths recorded for a value, and of the paths of empty lists and maps: in deeply nested
+/// values, the paths are longer than the value. At most a hundred unknown fields are reported in any case.
 const PATHS_BYTES_MAX: usize = 32 << 20;
 
 /// An error that ends decoding at once.
@@ -22,13 +22,13 @@ const PATHS_BYTES_MAX: usize = 32 << 20;
 pub struct Stop(pub UnmarshalError);
 
 impl Stop {
-    /// A value that a type which reads itself can't take, in its own words.
+    /// The error of a type that decodes itself, in its own words.
     pub fn other(text: impl Into<String>) -> Self {
         Stop(UnmarshalError::Other(text.into()))
     }
 }
 
-/// Errors of one value that are remembered; Go tells one of them, and which depends on the order of the text.
+/// The most errors recorded for a value; Go reports one of them, and which one depends on the order of the text.
 const FAULTS_MAX: usize = 64;
 
 /// An error, and where it is.
@@ -38,50 +38,51 @@ pub struct FieldDecodeError {
     pub path: String,
     /// What Go's decoder says.
     pub error: UnmarshalError,
-    /// Whether Go reads nothing more after it, as it is of a type that reads itself: then it is told before all others.
+    /// Whether Go stops reading there, as the type decodes itself: then this error takes precedence over all others.
     pub stops: bool,
 }
 
-/// A decoding under way: where it stands and what it found so far.
+/// A decoding in progress: its position and its findings so far.
 #[derive(Debug, Default)]
 pub struct TypedDecoder<'v> {
-    /// The version of Kubernetes whose types they are.
+    /// The version of Kubernetes that the types are from.
     minor: Minor,
     steps: Vec<PathSegment<'v>>,
     struct_name: &'v str,
-    /// Inside a type that decodes itself Go forgets its position: the struct and the steps of the way in.
+    /// Inside a type that decodes itself, Go loses its position; this keeps that of the type: its struct and the number
+    /// of steps.
     frozen: Option<(&'v str, usize)>,
     saved: Option<UnmarshalError>,
     faults: Vec<FieldDecodeError>,
     unknown: Vec<String>,
     opaque: Vec<String>,
     empty: Vec<Empty>,
-    /// Of the paths in `unknown` and `opaque`.
+    /// The bytes of the paths in `unknown` and `opaque`.
     path_bytes: usize,
-    /// Of the ways in `empty`, which have a bound of their own: not every reader wants them.
+    /// The bytes of the paths in `empty`, which have their own limit: not every caller uses them.
     way_bytes: usize,
 }
 
-/// What decoding leaves behind besides the fields.
+/// The results of decoding besides the fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     /// Paths of fields that the types don't have, in the order of the walk: `spec.versions[0].colour`.
     pub unknown: Vec<String>,
-    /// Paths of values that Go decodes on their own: nothing strict is told about what is inside.
+    /// Paths of values that Go decodes separately: strict decoding reports nothing within them.
     pub opaque: Vec<String>,
-    /// Lists and maps that came empty, up to a bound.
+    /// Lists and maps that were sent empty, up to a limit.
     pub empty: Vec<Empty>,
 }
 
-/// How many empty lists and maps are remembered of a value: more than a ResourceSlice of 128 devices has.
+/// The most empty lists and maps recorded for a value: more than a ResourceSlice of 128 devices has.
 const EMPTY_MAX: usize = 1_024;
 
-/// A list or a map that came empty: Go keeps it apart from none, and does not write it.
+/// A list or a map that was sent empty: Go distinguishes it from an absent one, but does not write it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Empty {
     way: Vec<ValueStep>,
     is_list: bool,
-    /// Whether errors show it, which show some types as JSON has them.
+    /// Whether it shows in errors, which print some types as JSON.
     pub is_shown: bool,
 }
 
@@ -93,7 +94,7 @@ enum ValueStep {
 }
 
 impl Empty {
-    /// The steps from the object to it; `None` is an item of a list.
+    /// The steps from the object to it; `None` is a list item.
     pub fn names(&self) -> impl Iterator<Item = Option<&str>> {
         self.way.iter().map(|step| match step {
             ValueStep::Name(name) => Some(name.as_str()),
@@ -101,12 +102,12 @@ impl Empty {
         })
     }
 
-    /// Whether it stands at a path of names, where `*` is each item of a list.
+    /// Whether its path is `path`, where `*` stands for any item of a list.
     pub fn is_at(&self, path: &[&str]) -> bool {
         self.way.len() == path.len() && self.ends_with(path)
     }
 
-    /// The map `name` that stands beside it, as one that came empty, too.
+    /// The sibling map `name`, as one that was sent empty, too.
     pub fn beside(&self, name: &str) -> Self {
         let mut way = self.way.clone();
         way.pop();
@@ -114,13 +115,13 @@ impl Empty {
         Empty { way, is_list: false, is_shown: self.is_shown }
     }
 
-    /// Whether its path ends with `path`, where `*` is each item of a list.
+    /// Whether its path ends with `path`, where `*` stands for any item of a list.
     pub fn ends_with(&self, path: &[&str]) -> bool {
         let Some(from) = self.way.len().checked_sub(path.len()) else { return false };
         self.names().skip(from).eq(path.iter().map(|name| Some(*name).filter(|name| *name != "*")))
     }
 
-    /// Whether `object` has nothing in its place.
+    /// Whether `object` has no value at its path.
     pub fn is_missing_in(&self, object: &Value) -> bool {
         let found = self.way.iter().try_fold(object, |at, step| match (at, step) {
             (Value::Object(fields), ValueStep::Name(name)) => fields.get(name),
@@ -130,7 +131,7 @@ impl Empty {
         found.is_none()
     }
 
-    /// Puts it back into `object`, which it was left out of, unless what it stands in is gone.
+    /// Puts it back into `object`, from which it was dropped, unless its parent is gone.
     pub fn restore(&self, object: &mut Value) {
         let Some((ValueStep::Name(last), way)) = self.way.split_last() else { return };
         let mut at = Some(object);
@@ -153,7 +154,7 @@ impl Empty {
 #[derive(Clone, Copy, Debug)]
 enum PathSegment<'v> {
     Field(&'v str),
-    /// A struct that is embedded in the one at hand, by its Go name: only errors name it.
+    /// A struct embedded in the current one, by its Go name: only errors show it.
     Embedded(&'static str),
     Key(&'v str),
     Index(usize),
@@ -179,11 +180,11 @@ impl ValueStep {
 }
 
 impl<'v> TypedDecoder<'v> {
-    /// Runs `decode` and tells what it found, or the error that Go would tell.
+    /// Runs `decode` and returns its findings, or the error that Go would report.
     ///
     /// # Errors
     ///
-    /// What Go's decoder would tell.
+    /// The error that Go's decoder would report.
     pub fn run<T>(decode: impl FnOnce(&mut Self) -> Result<T, Stop>) -> Result<(T, Findings), UnmarshalError> {
         TypedDecoder::run_in(Minor::NEWEST, decode)
     }
@@ -192,7 +193,7 @@ impl<'v> TypedDecoder<'v> {
     ///
     /// # Errors
     ///
-    /// As those of [`TypedDecoder::run`].
+    /// See [`TypedDecoder::run`].
     pub fn run_in<T>(
         minor: Minor,
         decode: impl FnOnce(&mut Self) -> Result<T, Stop>,
@@ -206,28 +207,28 @@ impl<'v> TypedDecoder<'v> {
         }
     }
 
-    /// The version of Kubernetes whose types they are.
+    /// The version of Kubernetes that the types are from.
     pub fn minor(&self) -> Minor {
         self.minor
     }
 
-    /// The errors that `decode` meets, up to a bound, in the order of the walk.
+    /// The errors that `decode` encounters, up to a limit, in the order of the walk.
     ///
     /// # Errors
     ///
-    /// What ends the decoding at once.
+    /// An error that ends the decoding at once.
     pub fn faults<T>(decode: impl FnOnce(&mut Self) -> Result<T, Stop>) -> Vec<FieldDecodeError> {
         let mut typed = TypedDecoder::default();
-        // What stops it is among them, or is told without a place.
+        // An error that stops it is recorded, too, or has no position.
         let _ = decode(&mut typed);
         typed.faults
     }
 
-    /// Decodes the fields of `value` into a struct `name` of a package `v1`; `field` says whether it knows a field.
+    /// Decodes the fields of `value` into a struct `name` of a package `v1`; `field` returns whether it knows a field.
     ///
     /// # Errors
     ///
-    /// What ends the decoding at once.
+    /// An error that ends the decoding at once.
     pub fn structure(
         &mut self,
         value: &'v Value,
@@ -241,7 +242,7 @@ impl<'v> TypedDecoder<'v> {
     ///
     /// # Errors
     ///
-    /// What ends the decoding at once.
+    /// An error that ends the decoding at once.
     pub fn structure_in(
         &mut self,
         package: &str,
@@ -269,11 +270,11 @@ impl<'v> TypedDecoder<'v> {
         Ok(())
     }
 
-    /// Decodes the items of an array; `null` is not a list at all.
+    /// Decodes the items of an array; `null` gives no list.
     ///
     /// # Errors
     ///
-    /// What ends the decoding at once.
+    /// An error that ends the decoding at once.
     pub fn list<T>(
         &mut self,
         value: &'v Value,
@@ -297,7 +298,7 @@ impl<'v> TypedDecoder<'v> {
     ///
     /// # Errors
     ///
-    /// What ends the decoding at once.
+    /// An error that ends the decoding at once.
     pub fn map<T>(
         &mut self,
         value: &'v Value,
@@ -317,11 +318,11 @@ impl<'v> TypedDecoder<'v> {
         Ok(Some(Map::from_fields(entries)))
     }
 
-    /// Decodes a field of a struct that is embedded in the one at hand, by the Go names of the structs on the way to it.
+    /// Decodes a field of a struct embedded in the current one, given the Go names of the structs on the path to it.
     ///
     /// # Errors
     ///
-    /// What ends the decoding at once.
+    /// An error that ends the decoding at once.
     pub fn embedded<T>(
         &mut self,
         structs: &[&'static str],
@@ -337,11 +338,11 @@ impl<'v> TypedDecoder<'v> {
         Ok(outcome)
     }
 
-    /// Decodes inside a type that Go lets decode itself: its errors stop everything, and strictness ends here.
+    /// Decodes inside a type that decodes itself in Go: its errors stop everything, and strictness ends here.
     ///
     /// # Errors
     ///
-    /// What ends the decoding at once.
+    /// An error that ends the decoding at once.
     pub fn own<T>(&mut self, decode: impl FnOnce(&mut Self) -> Result<T, Stop>) -> Result<T, Stop> {
         self.opaque();
         let outer_frozen = self.frozen;
@@ -355,7 +356,7 @@ impl<'v> TypedDecoder<'v> {
         }
     }
 
-    /// Marks the value at hand as one that is kept as it came.
+    /// Marks the current value as one that is kept raw.
     pub fn opaque(&mut self) {
         if self.frozen.is_none() {
             let path = self.noted_path();
@@ -363,7 +364,7 @@ impl<'v> TypedDecoder<'v> {
         }
     }
 
-    /// Marks the list or map at hand as one that came empty.
+    /// Marks the current list or map as one that was sent empty.
     pub fn empty(&mut self, is_list: bool, is_shown: bool) {
         if self.empty.len() >= EMPTY_MAX || self.way_bytes >= PATHS_BYTES_MAX {
             return;
@@ -373,8 +374,8 @@ impl<'v> TypedDecoder<'v> {
         self.empty.push(Empty { way, is_list, is_shown });
     }
 
-    /// Marks those of the fields `names` of the struct at hand that came empty, unless it is a field of the object itself.
-    /// Errors show its maps.
+    /// Marks those of the fields `names` of the current struct that were sent empty, unless that struct is a top-level
+    /// field of the object. Its maps show in errors.
     pub fn empty_within(&mut self, value: &'v Value, names: &[&'v str]) {
         if self.steps.len() < 2 {
             return;
@@ -391,7 +392,7 @@ impl<'v> TypedDecoder<'v> {
         }
     }
 
-    /// A string, under the name that its Go type has.
+    /// A string, under the name of its Go type.
     pub fn string_as(&mut self, value: &Value, go_type: &str) -> Option<String> {
         match value {
             Value::String(text) => {
@@ -411,7 +412,7 @@ impl<'v> TypedDecoder<'v> {
     ///
     /// # Errors
     ///
-    /// What ends the decoding at once.
+    /// An error that ends the decoding at once.
     pub fn strings(&mut self, value: &'v Value) -> Result<Option<Vec<String>>, Stop> {
         self.list(value, "[]string", |typed, item| Ok(typed.string(item).unwrap_or_default()))
     }
@@ -466,7 +467,7 @@ impl<'v> TypedDecoder<'v> {
         }
     }
 
-    /// Remembers an error that is not a mismatch of types; Go shows it without a position.
+    /// Records an error that is not a type mismatch; Go shows it without a position.
     pub fn save(&mut self, text: String) {
         self.save_error(UnmarshalError::Other(text), false);
     }
@@ -476,7 +477,7 @@ impl<'v> TypedDecoder<'v> {
         self.saved.get_or_insert(error);
     }
 
-    /// Remembers an error with its place.
+    /// Records an error with its position.
     fn note(&mut self, error: &UnmarshalError, stops: bool) {
         if self.faults.len() < FAULTS_MAX && self.frozen.is_none() {
             let path = self.noted_path();
@@ -484,7 +485,7 @@ impl<'v> TypedDecoder<'v> {
         }
     }
 
-    /// Takes over what another decoder said about the value at hand: unknown fields below it, or its error.
+    /// Takes over the result of another decoder for the current value: unknown fields below it, or its error.
     pub fn adopt<T>(&mut self, outcome: Result<(T, Vec<String>), UnmarshalError>) -> Option<T> {
         match outcome {
             Ok((value, unknown)) => {
@@ -498,7 +499,7 @@ impl<'v> TypedDecoder<'v> {
                 Some(value)
             }
             Err(error) => {
-                // The fields of metadata are those of a struct; any other type reads itself.
+                // The fields of metadata are those of a struct; all other types here decode themselves.
                 let stops = !is_in_metadata(&error);
                 let (structure, fields) = self.position();
                 self.save_error(error.below(structure, &fields), stops);
@@ -512,7 +513,7 @@ impl<'v> TypedDecoder<'v> {
         None
     }
 
-    /// Remembers that `value` is not of `go_type`, unless it is null.
+    /// Records that `value` is not of `go_type`, unless it is null.
     fn mismatch<T>(&mut self, value: &Value, go_type: &str) -> Option<T> {
         let word = match value {
             Value::Null => return None,
@@ -536,7 +537,7 @@ impl<'v> TypedDecoder<'v> {
         self.save_error(error, false);
     }
 
-    /// The innermost struct and the fields on the way, without keys and indices.
+    /// The innermost struct and the fields on the path, without keys and indices.
     fn position(&self) -> (&'v str, String) {
         let (name, depth) = self.frozen.unwrap_or((self.struct_name, self.steps.len()));
         let fields: Vec<&str> = self.steps[..depth]
@@ -549,7 +550,7 @@ impl<'v> TypedDecoder<'v> {
         (name, fields.join("."))
     }
 
-    /// The path at hand, if there is room for it.
+    /// The current path, if there is room for it.
     fn noted_path(&mut self) -> Option<String> {
         if self.path_bytes >= PATHS_BYTES_MAX {
             return None;
@@ -583,7 +584,7 @@ impl<'v> TypedDecoder<'v> {
     }
 }
 
-/// Whether a field of ObjectMeta itself is of another type.
+/// Whether a field of ObjectMeta itself has the wrong type.
 fn is_in_metadata(error: &UnmarshalError) -> bool {
     let UnmarshalError::Type(mismatch) = error else { return false };
     mismatch.position.as_ref().is_some_and(|position| position.structure == "ObjectMeta")

@@ -1,7 +1,7 @@
-//! What fields of published types are held in where Rust has a struct for them.
+//! The Rust values for fields of published types that have a Rust struct.
 //!
-//! In: a value that [`Message::check`] takes, or its fields in Rust. Out: the other. Such a struct says where each field is held:
-//! how a field is called in Go, of which type it is, and whether its zero is written are the type's facts.
+//! In: a value that [`Message::check`] accepts, or its fields in Rust. Out: the other. Such a struct only says where
+//! each field is kept: its Go name, its type, and whether its zero is written come from the published type.
 
 use std::sync::Arc;
 
@@ -9,18 +9,19 @@ use super::Message;
 use crate::value::{Map, Value};
 use crate::work;
 
-/// What becomes of lists and maps that were given, with nothing in them.
+/// How empty lists and maps that were given are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GivenEmpty {
-    /// They are left out, as the API shows it.
+    /// They are omitted, as in the API.
     LeftOut,
-    /// They are written, as Go tells them from absent ones.
+    /// They are written, as Go distinguishes them from absent ones.
     Written,
 }
 
-/// What holds the value of a field.
+/// The Rust type of a field's value.
 pub trait FieldValue: Sized {
-    /// Reads it. The value is one that [`Message::check`] takes: what another type would make of it means nothing.
+    /// Reads it. [`Message::check`] must have accepted the value: the result for a value of the wrong type has no
+    /// meaning.
     fn read(value: &Value) -> Self;
 
     /// Whether there is nothing to write.
@@ -65,7 +66,7 @@ impl WrittenFields {
         self.fields.insert(name, value.into());
     }
 
-    /// The object, as Go writes one of this type.
+    /// The object, as Go writes it for this type.
     pub fn of(self, message: &Message) -> Value {
         message.with_zeros(self.fields)
     }
@@ -142,7 +143,7 @@ impl FieldValue for f64 {
         *self == 0.0
     }
 
-    /// A whole number is an integer, as it is when it is read again.
+    /// A whole number is written as an integer, which is how it will be read again.
     fn write(&self, _: GivenEmpty) -> Value {
         const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
         if self.fract() == 0.0 && self.abs() <= EXACT_MAX && !(*self == 0.0 && self.is_sign_negative()) {
@@ -153,7 +154,7 @@ impl FieldValue for f64 {
     }
 }
 
-/// Any JSON, which Go keeps as it came.
+/// Any JSON, which Go keeps raw.
 impl FieldValue for Value {
     fn read(value: &Value) -> Self {
         value.clone()

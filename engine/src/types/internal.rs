@@ -1,5 +1,5 @@
-//! How errors show a struct of kube-apiserver's internal types: as Go's JSON of a struct without tags, which has every field
-//! under its Go name. Types of apimachinery have tags and look as ever.
+//! How errors show a struct of kube-apiserver's internal types: as Go's JSON of a struct without tags, which has every
+//! field under its Go name. Types of apimachinery have tags and look as in the API.
 
 use std::borrow::Cow;
 
@@ -44,7 +44,8 @@ fn write_message(message: Ref, value: Option<&Value>, out: &mut Vec<u8>) {
     }
 }
 
-/// Structs whose fields stand in another order than those of the published type, by their Go names. What is not named follows.
+/// Structs whose fields are in a different order than those of the published type, by their Go names. Fields that are
+/// not named follow.
 const ORDERS: [(&str, &[&str]); 5] = [
     ("JSONSchemaProps", &["ID", "Schema", "Ref", "Description", "Type", "Nullable"]),
     (
@@ -144,10 +145,10 @@ const ORDERS: [(&str, &[&str]); 5] = [
     ),
 ];
 
-/// Fields of a spec that the internal type has in its security context, before that one's own.
+/// Fields of a spec that the internal type has in its security context, before the context's own fields.
 const HOST_FIELDS: [&str; 5] = ["hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers"];
 
-/// Fields that an internal type does not have: old names of others, and what is elsewhere.
+/// Fields that an internal type does not have: old names of others, and fields that are elsewhere.
 fn is_elsewhere(message: &Message, field: &Field) -> bool {
     match message.name {
         "PodSpec" => field.json == "serviceAccount" || HOST_FIELDS.contains(&field.json),
@@ -156,7 +157,7 @@ fn is_elsewhere(message: &Message, field: &Field) -> bool {
     }
 }
 
-/// Whether a field is a pointer in the published type alone: where nothing is set, it shows as zero.
+/// Whether a field is a pointer in the published type only: unset, it shows as zero.
 fn is_value(message: &Message, field: &Field) -> bool {
     match message.name {
         "RollingUpdateDaemonSet" | "RollingUpdateDeployment" => matches!(field.json, "maxUnavailable" | "maxSurge"),
@@ -166,7 +167,7 @@ fn is_value(message: &Message, field: &Field) -> bool {
     }
 }
 
-/// Fields that came with 1.37: they show where they are set, so that all else looks as ever.
+/// Fields that 1.37 added: they only show if they are set, so that other output does not change.
 fn is_new(message: &Message, field: &Field) -> bool {
     match message.name {
         "PodSpec" => field.json == "evictionResponders",
@@ -197,7 +198,7 @@ fn ordered(message: &'static Message) -> Vec<&'static Field> {
     fields
 }
 
-/// The spec's fields that say what a pod shares with its host, as its security context has them.
+/// The spec's fields about what a pod shares with its host, as its security context has them.
 fn write_host_fields(spec: &'static Message, value: Option<&Value>, out: &mut Vec<u8>, start: usize) {
     for name in HOST_FIELDS {
         if let Some(field) = spec.fields.iter().find(|field| field.json == name) {
@@ -206,7 +207,7 @@ fn write_host_fields(spec: &'static Message, value: Option<&Value>, out: &mut Ve
     }
 }
 
-/// The security context of a pod, to which the internal type adds what the pod shares with its host.
+/// The security context of a pod, to which the internal type adds the fields about what the pod shares with its host.
 fn write_context(spec: &'static Message, field: &Field, value: Option<&Value>, out: &mut Vec<u8>, start: usize) {
     separate(out, start);
     out.extend(json::encode(&Value::String(field.go_name())));
@@ -219,7 +220,7 @@ fn write_context(spec: &'static Message, field: &Field, value: Option<&Value>, o
     out.push(b'}');
 }
 
-/// The fields of a struct; those of an embedded one stand among them.
+/// The fields of a struct, including those of embedded structs.
 fn write_fields(message: &'static Message, value: Option<&Value>, out: &mut Vec<u8>, start: usize) {
     for field in ordered(message) {
         work::step();
@@ -246,7 +247,7 @@ fn write_fields(message: &'static Message, value: Option<&Value>, out: &mut Vec<
     }
 }
 
-/// A struct with tags as Go writes it: without its lists and maps that are empty.
+/// A struct with tags as Go writes it: without empty lists and maps.
 fn without_empty(value: &Value) -> Cow<'_, Value> {
     let is_empty = |value: &Value| match value {
         Value::Array(items) => items.is_empty(),
@@ -272,7 +273,7 @@ fn write_members(metadata: Option<&Value>, message: &'static Message, out: &mut 
     out.extend(&text[1..text.len() - 1]);
 }
 
-/// A schema, or what stands in its place: Go has a field for each.
+/// A schema, or its alternative: Go has a field for each.
 fn write_alternative(message: &'static Message, value: Option<&Value>, out: &mut Vec<u8>) {
     out.push(b'{');
     let start = out.len();
@@ -284,7 +285,7 @@ fn write_alternative(message: &'static Message, value: Option<&Value>, out: &mut
         };
         write_name(field, out, start);
         match (field.shape, value.filter(is_held)) {
-            // Whether anything is allowed: a schema allows what fits it.
+            // Whether anything is allowed; true if there is a schema.
             (Shape::Value, held) => out.extend(json::encode(&Value::Bool(held.is_none()))),
             (shape, held) => write_value(field, shape, held, out),
         }
@@ -344,7 +345,7 @@ fn write_one(field: &Field, value: Option<&Value>, out: &mut Vec<u8>) {
     out.extend(json::encode(value.unwrap_or(&zero)));
 }
 
-/// A comma, unless what began at `start` is empty.
+/// Writes a comma, unless nothing was written since `start`.
 fn separate(out: &mut Vec<u8>, start: usize) {
     if out.len() > start {
         out.push(b',');

@@ -1,6 +1,6 @@
 //! JSON of a type, as Go reads and writes it.
 //!
-//! In: a value. Out: the value in the form that Go writes it in after it has read it, and Go's words for what does not fit.
+//! In: a value. Out: the value as Go writes it after reading it, or Go's error for what does not fit.
 //!
 //! Source: `encoding/json` and `sigs.k8s.io/json`, as Kubernetes 1.37 uses them.
 
@@ -19,7 +19,7 @@ use crate::value::{Key, Map, Value, base64, json};
 use crate::work;
 
 impl Message {
-    /// `object` as Go writes it after it has read it, and what strict reading minds.
+    /// `object` as Go writes it after reading it, and the findings for strict decoding.
     ///
     /// # Errors
     ///
@@ -28,16 +28,16 @@ impl Message {
         TypedDecoder::run(|typed| self.decode_at(typed, object))
     }
 
-    /// What strict reading minds in `object` as that version of Kubernetes reads it: it does not know fields that came later.
+    /// The findings for strict decoding of `object` in that version of Kubernetes, to which later fields are unknown.
     ///
     /// # Errors
     ///
-    /// Go's text for what can't be read.
+    /// Go's text for a value that can't be read.
     pub fn check(&'static self, minor: Minor, object: &Value) -> Result<Findings, UnmarshalError> {
         TypedDecoder::run_in(minor, |typed| self.decode_at(typed, object)).map(|(_, findings)| findings)
     }
 
-    /// Takes the fields away that a version of Kubernetes does not know yet.
+    /// Removes the fields that a version of Kubernetes does not know yet.
     pub fn forget_newer(&'static self, minor: Minor, object: &mut Value) {
         let Value::Object(fields) = object else { return };
         fields.retain(|name, _| self.member(name).is_none_or(|field| field.is_known_in(minor)));
@@ -49,19 +49,21 @@ impl Message {
         }
     }
 
-    /// Every error that reading `object` meets, up to a bound, in the order of its fields' names.
+    /// Every error in reading `object`, up to a limit, in the order of its fields' names.
     pub fn faults(&'static self, object: &Value) -> Vec<FieldDecodeError> {
         TypedDecoder::faults(|typed| self.decode_at(typed, object))
     }
 
-    /// Why a tree that was patched can't be restored as an object of this type, where that is not read from text. Go then has
-    /// other words than for text: `cannot restore map from slice`. Of several faults that of the first field of the type counts.
+    /// Why a patched tree can't be restored as an object of this type, without being read from text. Go then has other
+    /// errors than for text: `cannot restore map from slice`. Of several errors, that of the first field of the type is
+    /// returned.
     pub fn restore_error(&'static self, object: &Value) -> Option<String> {
         let fields = object.as_object()?;
         self.members().find_map(|field| field.restore_error(fields.get(field.json)?))
     }
 
-    /// Cuts numbers that are too large for their fields to their lower bits, as Go does where it restores an object from a tree.
+    /// Truncates numbers that are too large for their fields to their lower bits, as Go does when it restores an object
+    /// from a tree.
     pub fn truncate_numbers(&'static self, object: &mut Value) {
         let Value::Object(fields) = object else { return };
         for (name, value) in fields.iter_mut() {
@@ -72,12 +74,12 @@ impl Message {
         }
     }
 
-    /// What Go writes of an object that nothing was read into.
+    /// A zero object of the type as Go writes it.
     pub fn zero(&self) -> Value {
         Value::Object(self.written_of(Map::new()))
     }
 
-    /// An object of these fields as Go writes it: with the zeros that it does not leave out.
+    /// An object with these fields as Go writes it: with the zeros that it does not omit.
     pub fn with_zeros(&self, mut fields: Map) -> Value {
         for field in self.members().filter(|field| field.always) {
             if !fields.contains_key(field.json)
@@ -110,7 +112,7 @@ impl Message {
         Ok(Value::Object(self.written_of(read)))
     }
 
-    /// What Go writes of an object that `read` was read into: with the zeros that it does not leave out, and without the empty
+    /// An object with the fields `read` as Go writes it: with the zeros that it does not omit, and without the empty
     /// values that it does.
     fn written_of(&self, read: Map) -> Map {
         let mut fields = Vec::with_capacity(read.len());
@@ -126,12 +128,12 @@ impl Message {
         Map::from_fields(fields)
     }
 
-    /// Whether the type is one of apimachinery, which errors show as JSON shows it.
+    /// Whether the type is from apimachinery, which errors show as the API's JSON.
     fn is_of_meta(&'static self) -> bool {
         find("meta.v1", self.name).is_some_and(|named| std::ptr::eq(named.message(), self))
     }
 
-    /// Whether the type is one of a selector of labels, which is of apimachinery and not metadata.
+    /// Whether the type is part of a label selector, which is in apimachinery but not metadata.
     fn is_of_selector(&self) -> bool {
         matches!(self.name, "LabelSelector" | "LabelSelectorRequirement")
     }
@@ -170,7 +172,7 @@ impl Field {
         }
     }
 
-    /// What Go writes of a field that nothing was read into.
+    /// A zero value of the field as Go writes it.
     fn zero(&self) -> Option<Value> {
         match self.shape {
             _ if !self.always => None,
@@ -179,12 +181,12 @@ impl Field {
         }
     }
 
-    /// Whether a value that was read is an empty list or map that is not written.
+    /// Whether a decoded value is an empty list or map that is not written.
     fn is_left_out_empty(&self, value: &Value) -> bool {
         matches!(self.shape, Shape::List | Shape::Map) && !self.keeps(value)
     }
 
-    /// Whether a value that was read is written.
+    /// Whether a decoded value is written.
     fn keeps(&self, value: &Value) -> bool {
         match value {
             _ if self.always || self.shape == Shape::Pointer => true,
@@ -196,13 +198,13 @@ impl Field {
         }
     }
 
-    /// The value as Go writes it; `None` for one that leaves the field as it was.
+    /// The value as Go writes it; `None` if it leaves the field as it was.
     fn decode<'v>(&'static self, typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Option<Value>, Stop> {
         let one = |typed: &mut TypedDecoder<'v>, value: &'v Value| {
             Ok(self.kind.decode(self.go_type, typed, value)?.unwrap_or_else(|| self.kind.zero()))
         };
         match self.shape {
-            // A pointer to nothing, which a type with a way of its own to read null does not see.
+            // A nil pointer: the type does not see the null, even if it decodes itself.
             Shape::Pointer if value.is_null() => Ok(None),
             Shape::Value | Shape::Pointer | Shape::Inline => self.kind.decode(self.go_type, typed, value),
             Shape::List => Ok(typed.list(value, GoContainer(self), one)?.map(Value::Array)),
@@ -223,7 +225,7 @@ impl Field {
     }
 }
 
-/// What Go calls the type of a field that is a list or a map.
+/// The Go name of the type of a field that is a list or a map.
 struct GoContainer<'f>(&'f Field);
 
 impl fmt::Display for GoContainer<'_> {
@@ -237,7 +239,7 @@ impl fmt::Display for GoContainer<'_> {
     }
 }
 
-/// What the processors that Go runs on make of a whole number that no integer holds: the least integer.
+/// The result of converting a whole number beyond all integers, on the processors that Go runs on: the least integer.
 fn beyond_integers(number: f64) -> i64 {
     const BOUND: f64 = 9_223_372_036_854_775_808.0;
     if (-BOUND..BOUND).contains(&number) { number as i64 } else { i64::MIN }
@@ -260,7 +262,7 @@ impl FieldKind {
         }
     }
 
-    /// What Go calls the type, if it has no `name` of its own.
+    /// The Go name of the type, if it has no `name` of its own.
     pub(super) fn go_type(self, name: Option<&'static str>) -> Cow<'static, str> {
         match self {
             FieldKind::String => name.unwrap_or("string").into(),
@@ -276,7 +278,7 @@ impl FieldKind {
         }
     }
 
-    /// What is written of a value that nothing was read into.
+    /// A zero value as it is written.
     fn zero(self) -> Value {
         match self {
             FieldKind::String => Value::from(""),
@@ -320,7 +322,7 @@ impl FieldKind {
         }
     }
 
-    /// The value as Go writes it; `None` for one that leaves the field as it was.
+    /// The value as Go writes it; `None` if it leaves the field as it was.
     fn decode<'v>(
         self,
         go_type: Option<&'static str>,
@@ -364,7 +366,7 @@ impl FieldKind {
     }
 }
 
-/// A schema, or what may stand in its place: a list, or a truth value.
+/// A schema, or what is allowed in its place: a list, or a boolean.
 fn decode_alternative<'v>(
     message: &'static Message,
     typed: &mut TypedDecoder<'v>,
@@ -400,7 +402,7 @@ fn restore_error_of(message: &'static Message, value: &Value) -> Option<String> 
     }
 }
 
-/// What Go's reflection calls a value that was read without a type.
+/// The kind of a value that was read without a type, as Go's reflection names it.
 fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "nil",
@@ -453,13 +455,13 @@ fn decode_time(
         Value::String(text) => {
             normalize(text).map(|time| time.map_or(Value::Null, Value::String)).map_err(UnmarshalError::other)
         }
-        // The type reads itself: the error is that of a string on its own.
+        // The type decodes itself: the error is that of a string on its own.
         other => object_meta::time_field(other).map(Option::unwrap_or_default),
     };
     typed.adopt(outcome.map(|time| (time, Vec::new())))
 }
 
-/// A quantity in its canonical form; a number is one, too, and null is none at all.
+/// A quantity in its canonical form; a number is allowed, too; null is not a quantity.
 fn decode_quantity(typed: &mut TypedDecoder<'_>, value: &Value) -> Option<Value> {
     let text = match value {
         Value::Null => return Some(Value::from("0")),
@@ -491,7 +493,7 @@ fn decode_duration(typed: &mut TypedDecoder<'_>, value: &Value) -> Option<Value>
     typed.adopt(read.map(|nanoseconds| (Value::String(duration::print_go(nanoseconds)), Vec::new())))
 }
 
-/// What Go says of a value that a type which reads itself can't take.
+/// Go's error for a value that a type which decodes itself does not accept.
 fn unfit_on_its_own(value: &Value, go_type: &str) -> UnmarshalError {
     let what = match value {
         Value::Int(_) | Value::Float(_) if go_type != "string" => format!("number {}", json::encode_to_string(value)),
@@ -518,7 +520,7 @@ mod tests {
         kinds::type_of(api_version, kind.trim_start_matches("New")).expect("the kind is built in")
     }
 
-    /// What is written after `text` was read, or the error. Expectations come from `k8s.io/api` 0.37.2.
+    /// Checks what is written after `text` was read, or the error. Expectations come from `k8s.io/api` 0.37.2.
     #[track_caller]
     fn check(kind: &str, text: &str, expected: &str) {
         let object = json::decode(text.as_bytes()).expect("the test is JSON");
@@ -698,7 +700,7 @@ mod tests {
         let empty = || Value::Array(Vec::new());
         let lists = ["allOf", "anyOf", "enum", "oneOf", "required"].map(|name| (name, empty()));
         let schema = Value::Object(lists.into_iter().collect());
-        // As many as are remembered, and their ways together exceed the limit.
+        // As many as are recorded; their paths together exceed the limit.
         let properties = (0..13).map(|at| (format!("{at}{}", "a".repeat(600 << 10)), schema.clone())).collect::<Map>();
         let sent = crate::object! { "properties" => properties, "zzz" => 1 };
         let findings = super::super::message_named("apiextensions.v1", "JSONSchemaProps").check(Minor::NEWEST, &sent);

@@ -1,4 +1,4 @@
-//! The order of fields in the JSON of a type: as they are declared, `kind` first.
+//! The order of fields in the JSON of a type: their declaration order, `kind` first.
 
 use super::{Codec, Field, FieldKind, Message, Shape};
 use crate::value::json::{FieldOrder, Layout};

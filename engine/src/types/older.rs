@@ -1,7 +1,7 @@
-//! How older minors publish a type: without the fields that came later, and with what they said of the others.
+//! How older minors publish a type: without later fields, and with their own facts about the others.
 //!
-//! In: a definition of the newest minor, in the words of v3. Out: that of an older one. What is on record stands in
-//! `schemas/since.txt` (fields that came) and `schemas/before.txt` (fields of which something else was said).
+//! In: a definition of the newest minor, in the words of v3. Out: that of an older one. The records are in
+//! `schemas/since.txt` (fields that were added) and `schemas/before.txt` (fields whose facts have changed).
 //!
 //! Source: the published modules of each minor, read by `schemas/generate/since` and `schemas/generate/before`.
 
@@ -14,15 +14,15 @@ use crate::meta::minor::Minor;
 use crate::value::{Map, Value, json};
 use crate::work;
 
-/// What older minors said of the fields of types, by the types' names: `core.v1.PodSpec`.
+/// The facts of older minors about the fields of types, by type: `core.v1.PodSpec`.
 static BEFORE: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
     include_str!(concat!(env!("SCHEMAS"), "/before.txt")).lines().filter_map(|line| line.split_once(' ')).collect()
 });
 
-/// The name of a type itself among its fields.
+/// Stands for the type itself among the names of its fields.
 const SELF: &str = ".";
 
-/// What was said of fields until a minor came.
+/// A fact about fields that held until some minor.
 struct Fact {
     /// `list=atomic`, `required`.
     said: &'static str,
@@ -30,7 +30,7 @@ struct Fact {
     fields: &'static str,
 }
 
-/// The facts of a type, the newest first where several are of one field.
+/// The facts of a type; if several are about one field, the newest comes first.
 fn facts(name: &str) -> Vec<Fact> {
     let read = |word: &'static str| {
         let (said, rest) = word.split_once("<1.")?;
@@ -43,19 +43,19 @@ fn facts(name: &str) -> Vec<Fact> {
     facts
 }
 
-/// What an older minor said of a field by one of these facts, where it said something else than the newest one: the value of
-/// the fact, or its name where it has none.
+/// The fact among `wanted` that an older minor had about a field, if it differs from the newest minor's: its value, or
+/// its name if it has none.
 pub(crate) fn said_in(minor: Minor, field: &Field, wanted: &[&str]) -> Option<&'static str> {
     let owner = field.owner.filter(|_| minor != Minor::NEWEST)?;
     let facts = facts(&format!("{}.{}", owner.package(), owner.name()));
     let is_it = |fact: &&Fact| minor < fact.until && fact.fields.split(',').any(|name| name == field.json);
-    // The oldest that the minor precedes came last.
+    // Of the facts that still held in the minor, the oldest comes last.
     let mut said =
         facts.iter().filter(is_it).rev().map(|fact| fact.said.split_once('=').unwrap_or((fact.said, fact.said)));
     said.find(|(fact, _)| wanted.contains(fact)).map(|(_, value)| value)
 }
 
-/// Makes of a definition that of an older minor. `definition` is its name: `io.k8s.api.core.v1.PodSpec`.
+/// Changes a definition into that of an older minor. `definition` is its name: `io.k8s.api.core.v1.PodSpec`.
 pub fn make_older(minor: Minor, definition: &str, schema: &mut Value) {
     if minor == Minor::NEWEST {
         return;
@@ -70,7 +70,7 @@ pub fn make_older(minor: Minor, definition: &str, schema: &mut Value) {
     }
 }
 
-/// Takes properties out of a schema.
+/// Removes properties from a schema.
 fn forget_fields(schema: &mut Value, is_newer: impl Fn(&str) -> bool) {
     let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else { return };
     properties.retain(|name, _| {
@@ -83,7 +83,7 @@ fn forget_fields(schema: &mut Value, is_newer: impl Fn(&str) -> bool) {
     }
 }
 
-/// Says of a field what was said of it before. `order` has the fields as the type has them.
+/// Applies an older fact to a field. `order` has the fields in the order of the type.
 fn say(schema: &mut Value, field: &str, said: &'static str, order: &[Field]) {
     let (fact, value) = said.split_once('=').unwrap_or((said, ""));
     if matches!(fact, "required" | "optional") {
@@ -124,7 +124,7 @@ fn set(place: &mut Map, name: &'static str, value: Option<Value>) {
     }
 }
 
-/// Puts a field that the schema has among the required ones, in the type's order, or takes it out.
+/// Adds a field of the schema to the required ones, in the type's order, or removes it.
 fn require(schema: &mut Value, field: &str, is_required: bool, order: &[Field]) {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let mut required: Vec<String> = schema.items_at(&["required"]).iter().map(text).collect();

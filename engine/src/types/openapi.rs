@@ -1,4 +1,4 @@
-//! The published OpenAPI definitions of types, in the words of v3: one a struct, which others refer to.
+//! The published OpenAPI definitions of types, in OpenAPI v3: one per struct, which others refer to.
 //!
 //! Source: kube-openapi's generator and the documents of Kubernetes 1.37.
 
@@ -66,8 +66,8 @@ impl Named {
         OpenApiDefinition { name: self.definition_name(), schema, references }
     }
 
-    /// The fields that a query may have, as the parameters of an operation: those that are one text, number or truth, and
-    /// lists of such, of which each value is sent by itself.
+    /// The fields that a query may have, as the parameters of an operation: texts, numbers, booleans, and lists of
+    /// these, which are sent one parameter per item.
     pub fn query_parameters(&'static self) -> Vec<Value> {
         let own = self.message().members().filter(|field| field.owner.is_some());
         own.filter_map(query_parameter).collect()
@@ -113,7 +113,7 @@ pub fn collect_references(value: &Value, names: &mut HashSet<String>) {
     }
 }
 
-/// The schemas of two types.
+/// The schemas of two alternative types.
 fn either(one: &str, other: &str) -> Vec<Value> {
     [one, other].map(|name| object! { "type" => name }).into()
 }
@@ -142,12 +142,12 @@ fn structure(message: &'static Message, named: &Named, references: &mut Vec<&'st
     Value::Object(fields)
 }
 
-/// What a field is for.
+/// The description of a field.
 pub(crate) fn description_of(field: &Field) -> &'static str {
     match field.owner {
         Some(owner) => description(owner.package(), owner.name(), field.json),
         None if field.json.is_empty() => "",
-        // Kind and apiVersion, which no type has as fields of its own.
+        // Kind and apiVersion, which are not fields of the types themselves.
         None => description("meta.v1", "TypeMeta", field.json),
     }
 }
@@ -191,7 +191,7 @@ fn field(field: &'static Field, references: &mut Vec<&'static Named>) -> Value {
     schema
 }
 
-/// One of what a list or map holds: it has no default, and a reference stands alone.
+/// The schema of an item of a list or a map: it has no default, and a reference is not wrapped.
 fn item(field: &Field, references: &mut Vec<&'static Named>) -> Value {
     let schema = one(&Field { owner: None, always: false, default: None, shape: Shape::Pointer, ..*field }, references);
     match schema.get("allOf") {
@@ -200,12 +200,13 @@ fn item(field: &Field, references: &mut Vec<&'static Named>) -> Value {
     }
 }
 
-/// The values of an enumeration, as the data has them: between commas, and `%20` for a space, as spaces part words there.
+/// The values of an enumeration, which the data separates by commas; `%20` stands for a space, as spaces separate words
+/// there.
 pub(crate) fn values_of(enums: &str) -> impl Iterator<Item = String> {
     enums.split(',').filter(|value| !value.is_empty()).map(|value| value.replace("%20", " "))
 }
 
-/// What a field holds that is neither a list nor a map.
+/// The schema of a field's value, if it is neither a list nor a map.
 fn one(field: &Field, references: &mut Vec<&'static Named>) -> Value {
     let of_type = |name: &str, format: &str, zero: Value| {
         let mut fields = Map::new();
@@ -217,7 +218,7 @@ fn one(field: &Field, references: &mut Vec<&'static Named>) -> Value {
             fields.insert("default", zero);
         }
         if !field.enums.is_empty() {
-            // The empty text is one of them, where Go's type has a name for it.
+            // The empty text is one of them if Go's type has a constant for it.
             let mut values: Vec<String> = field.enums.split(',').map(|value| value.replace("%20", " ")).collect();
             values.sort_unstable();
             fields.insert("enum", values.into_iter().map(Value::from).collect::<Vec<_>>().into());

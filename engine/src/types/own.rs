@@ -1,8 +1,8 @@
-//! Types that read and write themselves in Go: what their JSON is does not follow from their fields.
+//! Types that encode and decode themselves in Go: their JSON does not follow from their fields.
 
 use super::{Codec, Field, int32, int64, string};
 
-/// How such a type is read and written. Its fields stand here where the data has none, or others than are sent.
+/// The encoding of such a type. Its fields are here if the data has none, or not those that are sent.
 pub(super) struct OwnType {
     pub codec: Codec,
     pub fields: Option<&'static [Field]>,
@@ -18,7 +18,7 @@ impl OwnType {
     }
 }
 
-/// The way of the type `name` of a package, if it has one of its own.
+/// The encoding of the type `name` of a package, if it has its own.
 pub(super) fn find(package: &str, name: &str) -> Option<OwnType> {
     match (package, name) {
         ("meta.v1", "Time") => OwnType::new(Codec::Time, TIMESTAMP),

@@ -1,8 +1,8 @@
 //! The types of the published Go modules, as `schemas/types` holds them.
 //!
-//! A file is a package; `schemas/generate/README.md` tells its form. A package is looked through when one of its types is
-//! first asked for, and a type is read when it is first looked at: a server that never sees a Pod never reads its type.
-//! What is read stays for the life of the process, so a type is a `&'static` like those that are written in Rust.
+//! A file is a package; `schemas/generate/README.md` describes its format. A package is indexed when one of its types
+//! is first asked for, and a type is read on first use: a server that never sees a Pod never reads its type. What is
+//! read stays for the life of the process, so a type is a `&'static` like those that are written in Rust.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, OnceLock};
@@ -27,25 +27,25 @@ fn files() -> impl Iterator<Item = &'static (&'static str, Option<&'static str>,
     FILES.iter().chain(&MADE_UP)
 }
 
-/// Fields that the oldest minor does not know, by their types: `core.v1.PodSpec`.
+/// Fields that the oldest minor does not know, by type: `core.v1.PodSpec`.
 static SINCE: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
     include_str!(concat!(env!("SCHEMAS"), "/since.txt")).lines().filter_map(|line| line.split_once(' ')).collect()
 });
 
-/// The minor that brought a field to its type, if that is not the oldest.
+/// The minor that added a field to its type, unless that is the oldest.
 pub(super) fn since(package: &str, name: &str, field: &str) -> Option<Minor> {
     let fields = SINCE.get(format!("{package}.{name}").as_str())?;
     let found = fields.split(' ').filter_map(|word| word.split_once("=1.")).find(|(name, _)| *name == field);
     found.and_then(|(_, minor)| minor.parse().ok()).map(Minor::of)
 }
 
-/// Whether a minor knows a field of a type that is here.
+/// Whether a minor knows a field of a type in the data.
 pub fn is_field_in(minor: Minor, package: &str, name: &str, field: &str) -> bool {
     since(package, name, field).is_none_or(|since| since <= minor)
 }
 
-/// Fields that the oldest minor does not know, with the names of their types (`core.v1.PodSpec`) and the minors that brought
-/// them, of types that are here.
+/// Fields that the oldest minor does not know, with the names of their types (`core.v1.PodSpec`) and the minors that
+/// added them, for all types in the data.
 pub fn newer_fields() -> impl Iterator<Item = (&'static str, &'static str, Minor)> {
     let is_here = |of: &str| of.rsplit_once('.').is_some_and(|(package, name)| find(package, name).is_some());
     let lines = SINCE.iter().filter(move |(of, _)| is_here(of));
@@ -72,14 +72,14 @@ pub fn package_of_group(group: &str) -> Option<&'static str> {
     GROUPS.get(group).copied()
 }
 
-/// The structs of a package that stand on their own, in no order.
+/// The structs of a package that are objects, unordered.
 pub fn objects(package: &str) -> impl Iterator<Item = &'static Named> {
     let package = PACKAGES.get(package);
     let types = package.into_iter().flat_map(|package| package.types().values());
     types.filter(|named| named.words().any(|word| word == "object"))
 }
 
-/// All structs of a package, in no order.
+/// All structs of a package, unordered.
 pub fn structs(package: &str) -> impl Iterator<Item = &'static Named> {
     let package = PACKAGES.get(package);
     package.into_iter().flat_map(|package| package.types().values()).filter(|named| !named.fields.is_empty())
@@ -99,7 +99,7 @@ impl Package {
         Named { package: self, name, head, fields, read: Named::read, message: OnceLock::new() }
     }
 
-    /// What Go calls the package in errors: the last element of its path.
+    /// The package's name in Go's errors: the last element of its path.
     fn go_name(&self) -> &'static str {
         match self.name.rsplit_once('.') {
             Some((_, version)) => version,
@@ -118,7 +118,7 @@ impl Package {
 }
 
 impl Named {
-    /// The package that the type is of: `core.v1`.
+    /// The package of the type: `core.v1`.
     pub(super) const fn package(&self) -> &'static str {
         self.package.name
     }
@@ -129,24 +129,24 @@ impl Named {
         Some((self.package.group?, version))
     }
 
-    /// Whether the minor `now` of Kubernetes serves the type: it was brought by then, and not removed.
+    /// Whether the minor `now` of Kubernetes serves the type: it was introduced by then, and not removed.
     pub fn is_in(&self, now: u32) -> bool {
         self.minor("introduced").is_none_or(|minor| minor <= now) && self.removed().is_none_or(|minor| now < minor)
     }
 
-    /// The minor from which on the type is deprecated.
+    /// The minor since which the type is deprecated.
     ///
     /// Source: `prerelease-lifecycle-gen`: alpha and beta versions live for six minors, the last three of them deprecated.
     fn deprecated(&self) -> Option<u32> {
         self.minor("deprecated").or_else(|| self.later(self.minor("introduced")))
     }
 
-    /// The minor from which on it is gone.
+    /// The minor since which it is removed.
     fn removed(&self) -> Option<u32> {
         self.minor("removed").or_else(|| self.later(self.deprecated()))
     }
 
-    /// Half of the life of an alpha or beta version after `from`.
+    /// The end of the grace period of an alpha or beta version that begins at `from`.
     fn later(&self, from: Option<u32>) -> Option<u32> {
         const GRACE_MINORS: u32 = 3;
         let (_, version) = self.group_version()?;
@@ -160,7 +160,7 @@ impl Named {
         word?.strip_prefix("1.")?.parse().ok()
     }
 
-    /// The warning for everybody who uses the type in the minor `now` of Kubernetes; `None` while it is not deprecated.
+    /// The warning for every use of the type in the minor `now` of Kubernetes; `None` while it is not deprecated.
     pub fn deprecation(&self, now: u32) -> Option<String> {
         let (group, version) = self.group_version()?;
         let word =
@@ -192,7 +192,7 @@ impl Named {
         self.head.split(' ').filter(|word| !word.is_empty())
     }
 
-    /// What the type is in Go, if it is not a struct: `string`, `[]string`, `map[ResourceName]quantity.Quantity`.
+    /// The underlying Go type, if it is not a struct: `string`, `[]string`, `map[ResourceName]quantity.Quantity`.
     fn underlying(&self) -> Option<&'static str> {
         let first = self.words().next()?;
         let is_word = matches!(first, "object" | "message" | "cluster" | "own" | "union") || first.contains('=');
@@ -225,7 +225,7 @@ impl Named {
         message
     }
 
-    /// A field by its line: its name, its type, its number, and what else is known of it.
+    /// Parses the line of a field: its name, its type, its number and its attributes.
     fn field(&'static self, line: &'static str) -> Field {
         let mut words = line.trim_start().split(' ');
         let mut next = || words.next().unwrap_or_default();
@@ -284,7 +284,7 @@ impl FieldContent {
 }
 
 impl Package {
-    /// What a Go type is, as written in this package: `*int32`, `[]Container`, `map[string]meta.v1.Time`.
+    /// Parses a Go type as written in this package: `*int32`, `[]Container`, `map[string]meta.v1.Time`.
     fn type_of(&'static self, text: &'static str) -> FieldContent {
         if let Some(inner) = text.strip_prefix('*') {
             let found = self.type_of(inner);
@@ -299,7 +299,7 @@ impl Package {
         }
         if let Some((keys, values)) = text.strip_prefix("map[").and_then(|rest| rest.split_once(']')) {
             let found = self.type_of(values);
-            // Lists by name are the values of some maps.
+            // Some maps have lists as their values.
             if found.shape == Shape::List {
                 return list_by_name(found);
             }
@@ -328,7 +328,7 @@ impl Named {
         };
         let found = self.package.type_of(underlying);
         match found.shape {
-            // Go knows the type only by its other name.
+            // The type is an alias: Go only knows the aliased type.
             _ if self.words().any(|word| word == "alias") => found,
             Shape::List | Shape::Map => FieldContent { container_type: Some(self.go_type()), ..found },
             _ => {
@@ -342,24 +342,24 @@ impl Named {
     }
 }
 
-/// The markers of declarative validation, which end the line of a field.
+/// The markers of declarative validation, at the end of a field's line.
 fn markers(line: &'static str) -> &'static str {
     line.find(" +k8s:").map_or("", |at| &line[at + 1..])
 }
 
-/// A map whose values are lists, as one of lists that are messages.
+/// A map of lists, in the form of a map of messages that are lists.
 fn list_by_name(items: FieldContent) -> FieldContent {
     let list = Field { shape: Shape::List, go_type: items.go_type, always: false, ..field(1, "", items.kind) };
     let message = Message::new("", leak_fields(vec![list])).codec(Codec::List);
     FieldContent { shape: Shape::Map, ..FieldContent::of(FieldKind::Message(Ref::Made(Box::leak(Box::new(message))))) }
 }
 
-/// A text type of a package that is not among the data: `types.UID`.
+/// A string type of a package that is not in the data: `types.UID`.
 fn unknown(name: &str) -> FieldContent {
     FieldContent { go_type: Some(leak(name.to_owned())), ..FieldContent::of(FieldKind::String) }
 }
 
-/// `set`, `map(a,b)`: the type of a list, and what tells its items apart.
+/// `set`, `map(a,b)`: the type of a list, and its keys.
 pub(super) fn list_type(text: &'static str) -> (Option<&'static str>, &'static [&'static str]) {
     match text.split_once('(') {
         Some((type_, keys)) => {

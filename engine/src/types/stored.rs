@@ -1,12 +1,12 @@
-//! What is left of an object that was stored: Kubernetes keeps its own kinds in protobuf, which knows no empty lists and
-//! maps, and no value of a map that is absent.
+//! What remains of an object after it was stored: Kubernetes stores its built-in kinds as protobuf, which has no empty
+//! lists and maps, and no absent values in a map.
 
 use super::{Codec, Field, FieldKind, Message, Shape};
 use crate::value::Value;
 use crate::work;
 
 impl Message {
-    /// Brings `object`, which has the form that this type gives it, into the one that a store gives back.
+    /// Brings `object`, which must be in the form of this type, into the form that the store returns.
     pub fn settle(&'static self, object: &mut Value) {
         let Value::Object(fields) = object else { return };
         for (name, value) in fields.iter_mut() {

@@ -1,6 +1,6 @@
-//! What is known of a type.
+//! The description of a type.
 //!
-//! It follows the Go type, for that decides on JSON and on protobuf: its tags name the field's number and its JSON name, a
+//! It follows the Go type, which determines JSON and protobuf: its tags give the field's number and its JSON name, a
 //! value that is not a pointer is always on the wire, and `omitempty` leaves its zero out of the JSON.
 
 use std::collections::HashMap;
@@ -12,31 +12,31 @@ use crate::value::{Value, place_of};
 
 /// A struct in Go, a message in protobuf.
 pub struct Message {
-    /// The name of its Go type, without its package: errors tell it.
+    /// The name of its Go type, without its package, for errors.
     pub name: &'static str,
-    /// The last element of its Go package (`v1`): errors tell it, too.
+    /// The last element of its Go package (`v1`), for errors.
     pub package: &'static str,
     /// In the order of the Go type, which is that of the JSON.
     pub fields: &'static [Field],
-    /// How it is written where it is not written field by field.
+    /// How it is encoded, if not field by field.
     pub codec: Codec,
-    /// Whether it stands on its own: its JSON has `kind` and `apiVersion`, which the bytes do not have.
+    /// Whether it is an object: its JSON has `kind` and `apiVersion`, which its protobuf does not have.
     pub is_object: bool,
-    /// Whether its fields have one owner: `+structType=atomic`.
+    /// Whether it is owned as a whole: `+structType=atomic`.
     pub is_atomic: bool,
-    /// The indices of the fields in the order of their numbers; behind the last field nothing counts.
+    /// The indices of the fields in the order of their numbers; entries after the last field are unused.
     pub(super) by_number: [u8; FIELDS_MAX],
-    /// Its members by their names, once somebody asks for one.
+    /// Its members by their names, indexed on first use.
     by_name: OnceLock<Box<[MessageMember]>>,
 }
 
-/// A field where JSON has it.
+/// A field as a member of the JSON.
 pub struct MessageMember {
     /// The field.
     pub field: &'static Field,
-    /// Which member it is, in the order of the Go type.
+    /// Its position among the members, in the order of the Go type.
     pub place: usize,
-    /// The Go names of the embedded structs on the way to it; none for a field of the type itself.
+    /// The Go names of the embedded structs on the path to it; empty for a field of the type itself.
     pub way: Vec<&'static str>,
 }
 
@@ -59,22 +59,22 @@ pub struct Named {
     pub(super) head: &'static str,
     /// The lines of its fields.
     pub(super) fields: &'static str,
-    /// What reads them: it is held here so that this file does not import its own reader.
+    /// The function that reads them: it is passed in so that this file does not import its own reader.
     pub(super) read: fn(&'static Named) -> Message,
     pub(super) message: OnceLock<Message>,
 }
 
 impl Named {
-    /// The type, if it is a struct or is a message of its own. It is read when it is first asked for.
+    /// The type, if it is a struct or has its own message. It is read on first use.
     pub fn message(&'static self) -> &'static Message {
         self.message.get_or_init(|| (self.read)(self))
     }
 }
 
-/// A message that a field holds: one of this program, or one of the published types, which is read when it is first looked at.
+/// A message that a field holds: one defined in Rust, or one of the published types, which is read on first use.
 #[derive(Clone, Copy)]
 pub enum Ref {
-    /// A message that our own code has.
+    /// A message defined in Rust.
     Made(&'static Message),
     /// A message of the type data.
     Named(&'static Named),
@@ -115,23 +115,23 @@ pub enum Codec {
     Duration,
     /// Any JSON; its one field holds the text.
     Json,
-    /// As [`Codec::Json`], but what is not JSON is told later, by those who know what fields are.
+    /// As [`Codec::Json`], but text that is not JSON is reported later, by the code that knows `fieldsV1`.
     FieldsV1,
     /// An array; its one field holds the items.
     List,
-    /// Fields: a truth value, a schema. JSON: one or the other.
+    /// Fields: a boolean, a schema. JSON: one or the other.
     SchemaOrBool,
     /// Fields: a schema, several. JSON: one or the other.
     SchemaOrArray,
     /// Fields: a schema, several texts. JSON: one or the other.
     SchemaOrStringArray,
-    /// An object of any names; its one field is a map.
+    /// An object with any names; its one field is a map.
     Members,
-    /// An array, or what would be its only item; its one field is a list.
+    /// An array, or its only item without the array; its one field is a list.
     OneOrMore,
     /// Any JSON; its one field holds it as YAML.
     Any,
-    /// What one of the fields is; given the JSON, the function tells which.
+    /// One of the fields; the function chooses it by the JSON.
     Choice(fn(&Value) -> usize),
 }
 
@@ -149,7 +149,7 @@ pub struct Field {
     pub shape: Shape,
     /// Whether JSON has the field when it is zero.
     pub always: bool,
-    /// The published type that has it; none of a field that is made here.
+    /// The published type that has it; `None` for a field defined in Rust.
     pub(super) owner: Option<&'static Named>,
     /// Go's name of a string type (`v1.SecretType`), of the items of a list, or of the values of a map.
     pub go_type: Option<&'static str>,
@@ -159,15 +159,16 @@ pub struct Field {
     pub is_required: bool,
     /// The values of a text that the published schema names, with commas between them.
     pub enums: &'static str,
-    /// The values that declarative validation holds a text to, with commas between them; empty where it takes any.
+    /// The values that declarative validation allows for a text, with commas between them; empty if any text is
+    /// allowed.
     pub values: &'static str,
     /// The markers of declarative validation as the type has them, with spaces between them: `+k8s:required +k8s:minimum=1`.
     pub markers: &'static str,
     /// The default that the published schema names, as JSON.
     pub default: Option<&'static str>,
-    /// What its items are to apply and to strategic merges.
+    /// How its items are merged by apply and by strategic merge patches.
     pub items: Items,
-    /// The minor of Kubernetes that brought it to its type; `None` for one that is as old as the oldest minor here.
+    /// The minor of Kubernetes that added it to its type; `None` for one that is as old as the oldest minor here.
     pub since: Option<Minor>,
 }
 
@@ -178,9 +179,9 @@ pub struct Items {
     pub map_type: Option<&'static str>,
     /// For server-side apply: `atomic`, `set` or `map`.
     pub list_type: Option<&'static str>,
-    /// What tells the items of a `map` apart.
+    /// The fields that identify the items of a `map`.
     pub map_keys: &'static [&'static str],
-    /// For a strategic merge patch: the field that tells items apart.
+    /// For a strategic merge patch: the field that identifies items.
     pub merge_key: Option<&'static str>,
     /// For a strategic merge patch: `merge`, `retainKeys`, or both with a comma between them.
     pub strategy: Option<&'static str>,
@@ -210,10 +211,10 @@ pub enum FieldKind {
     Message(Ref),
 }
 
-/// How often a field holds it.
+/// How often a field occurs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// Once: what is not on the wire is zero, and a zero is on the wire.
+    /// Once: a value that is not on the wire is zero, and a zero is on the wire.
     Value,
     /// Once or never.
     Pointer,
@@ -221,7 +222,7 @@ pub enum Shape {
     List,
     /// By a name.
     Map,
-    /// By a name that begins with the field's own; in JSON these are members of the object itself.
+    /// By names that begin with the field's own name; in JSON these are members of the object itself.
     Extensions,
     /// Once; in JSON its members are members of the object itself. In Go the struct is embedded.
     Inline,
@@ -242,27 +243,27 @@ impl Message {
         }
     }
 
-    /// The message, of a Go package whose path ends so.
+    /// The message in a Go package whose path ends in `package`.
     pub(super) const fn package(mut self, package: &'static str) -> Self {
         self.package = package;
         self
     }
 
-    /// The same fields, with another look.
+    /// The same fields, with another encoding.
     pub const fn codec(mut self, codec: Codec) -> Self {
         self.codec = codec;
         self
     }
 
-    /// What its JSON has, in the order of the Go type.
+    /// The members of its JSON, in the order of the Go type.
     pub fn members(&self) -> impl Iterator<Item = &'static Field> + use<> {
         static TYPE_META: [Field; 2] = [string(0, "kind"), string(0, "apiVersion")];
         let type_meta: &'static [Field] = if self.is_object { &TYPE_META } else { &[] };
-        // What is embedded embeds no more than one type in turn.
+        // An embedded type embeds at most one type in turn.
         type_meta.iter().chain(self.fields.iter().flat_map(Field::embedded).flat_map(Field::embedded))
     }
 
-    /// What Go's errors call the type: `v1.PodSpec`.
+    /// The name of the type in Go's errors: `v1.PodSpec`.
     pub fn go_type(&self) -> String {
         format!("{}.{}", self.package, self.name)
     }
@@ -278,20 +279,20 @@ impl Message {
         place_of(members, name, |member| member.field.json).map(|at| &members[at])
     }
 
-    /// What its JSON has, sorted by name.
+    /// The members of its JSON, sorted by name.
     pub(super) fn members_by_name(&self) -> &[MessageMember] {
         self.by_name.get_or_init(|| {
             let members = self.members().enumerate();
             let mut members: Vec<MessageMember> =
                 members.map(|(place, field)| MessageMember { field, place, way: self.way_to(field) }).collect();
-            // A field of the type itself hides an embedded one.
+            // A field of the type itself shadows an embedded one.
             members.sort_by_key(|member| (member.field.json, member.way.len()));
             members.dedup_by_key(|member| member.field.json);
             members.into_boxed_slice()
         })
     }
 
-    /// The Go names of the embedded structs on the way to a member; none for a field of its own.
+    /// The Go names of the embedded structs on the path to a member; empty for a field of the type itself.
     fn way_to(&self, member: &'static Field) -> Vec<&'static str> {
         let is_it = |field: &Field| std::ptr::eq(field, member);
         for field in self.fields {
@@ -317,7 +318,7 @@ impl Message {
     }
 }
 
-/// Insertion sort: what a constant can be made with.
+/// Insertion sort, as it works in constants.
 const fn sort_by_number(fields: &[Field]) -> [u8; FIELDS_MAX] {
     let mut order = [0; FIELDS_MAX];
     let mut count = 0;
@@ -363,7 +364,7 @@ pub const fn bytes(number: u32, json: &'static str) -> Field {
     field(number, json, FieldKind::Bytes)
 }
 
-/// A field that is a value in Go, and is not in JSON when it is zero. A struct is never zero.
+/// A field that is a value in Go, and is omitted from JSON when it is zero. A struct is never zero.
 pub(super) const fn field(number: u32, json: &'static str, kind: FieldKind) -> Field {
     let always = matches!(kind, FieldKind::Message(_));
     Field {
@@ -392,7 +393,7 @@ pub const fn message(number: u32, json: &'static str, message: &'static Message)
 }
 
 impl Field {
-    /// The fields that stand in its place in JSON: those of an embedded type, or itself.
+    /// The members of JSON for this field: those of an embedded type, or itself.
     fn embedded(&'static self) -> std::slice::Iter<'static, Field> {
         match (self.shape, self.kind) {
             (Shape::Inline, FieldKind::Message(embedded)) => embedded.get().fields.iter(),
@@ -400,17 +401,17 @@ impl Field {
         }
     }
 
-    /// Gives the name in Go where it is not the JSON name with a capital.
+    /// Sets the name in Go if it is not the JSON name with a capital letter.
     pub const fn go(self, name: &'static str) -> Self {
         Field { go: Some(name), ..self }
     }
 
-    /// In JSON also when it is zero: no `omitempty`.
+    /// In JSON even if it is zero: no `omitempty`.
     pub const fn always(self) -> Self {
         Field { always: true, ..self }
     }
 
-    /// The field, absent where Go has a nil pointer.
+    /// The field as a pointer, absent if nil.
     pub const fn pointer(self) -> Self {
         Field { shape: Shape::Pointer, always: false, ..self }
     }

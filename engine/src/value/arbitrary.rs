@@ -1,11 +1,11 @@
-//! Values for properties that hold for all of them.
+//! Random values for property tests.
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
 use super::Value;
 
-/// Few names, so that values and schemas meet.
+/// Few names, so that those of values and schemas match.
 pub fn name() -> impl Strategy<Value = String> {
     prop::sample::select(vec!["a", "b", "c", "kind", "metadata"]).prop_map(str::to_owned)
 }

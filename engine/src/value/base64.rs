@@ -1,6 +1,6 @@
-//! Base64 as Go reads and writes it: padded, with line breaks anywhere, and its words for what it can't read.
+//! Base64 as Go reads and writes it: padded, with line breaks anywhere, and with Go's errors.
 //!
-//! The `base64` crate takes no line breaks, and its errors count other bytes than Go's; clients see those.
+//! The `base64` crate does not accept line breaks, and its errors have other offsets than Go's, which clients see.
 
 use crate::work;
 
@@ -8,11 +8,11 @@ use crate::work;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("illegal base64 data at input byte {at}")]
 pub struct Base64Error {
-    /// The byte at which Go gives up.
+    /// The offset at which Go gives up.
     pub at: usize,
 }
 
-/// The bytes that `text` stands for.
+/// The bytes encoded by `text`.
 ///
 /// # Errors
 ///

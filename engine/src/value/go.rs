@@ -46,12 +46,13 @@ pub fn is_printable(char: char) -> bool {
     if char.is_ascii() {
         matches!(char, ' '..='~')
     } else {
-        // The standard library escapes exactly the others, except that a mark at the start of a text is escaped as well.
+        // The standard library escapes exactly the characters that are not printable, except that it also escapes a
+        // mark at the start of a text.
         ['a', char].iter().collect::<String>().escape_debug().nth(1) == Some(char)
     }
 }
 
-/// What Go's JSON decoder calls a value in its errors.
+/// The name of a value's type in the errors of Go's JSON decoder.
 pub const fn json_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -76,7 +77,7 @@ pub const fn go_type(value: &Value) -> &'static str {
     }
 }
 
-/// A bad value as Go's `field.Error` prints it: texts quoted, numbers and truth values plain, the rest as JSON.
+/// A bad value as Go's `field.Error` prints it: texts quoted, numbers and booleans plain, the rest as JSON.
 pub fn go_display(value: &Value) -> String {
     match value {
         Value::String(text) => go_quote(text),

@@ -8,12 +8,13 @@ use super::Value;
 use super::unread::Unread;
 use crate::work;
 
-/// The name of a field. Names of up to 23 bytes, nearly all, take no memory of their own; copies of longer ones share theirs.
+/// The name of a field. Names of up to 23 bytes, which nearly all are, take no extra memory; copies of longer ones
+/// share theirs.
 pub type Key = SmolStr;
 
-/// Where `name` stands among `items`, which are sorted by their names in byte order, each name once.
+/// The position of `name` among `items`, which are sorted by their names in byte order, without duplicates.
 ///
-/// Few names are looked through from the first on: their lengths and last letters rule out nearly all, where each step of a
+/// A few names are scanned from the start: their lengths and last letters rule out nearly all, where each step of a
 /// binary search compares texts. In objects of 2 to 13 fields this takes half the time.
 pub(crate) fn place_of<T>(items: &[T], name: &str, name_of: impl Fn(&T) -> &str) -> Option<usize> {
     const FEW: usize = 16;
@@ -27,10 +28,10 @@ pub(crate) fn place_of<T>(items: &[T], name: &str, name_of: impl Fn(&T) -> &str)
     })
 }
 
-/// Fields in byte order of their names, each name once. Small objects, the common case, are one allocation.
+/// Fields in byte order of their names, without duplicates. Small objects, the common case, take one allocation.
 ///
-/// The fields are values, or what a schema says of each. Those of an object may stay JSON until one is asked for: most of
-/// what managers own is only passed on.
+/// The fields are values, or what a schema specifies for each. An object may stay JSON until one of its fields is
+/// accessed: most of managedFields is only passed on.
 #[derive(Clone, Debug)]
 pub struct Map<V = Value> {
     fields: Fields<V>,
@@ -48,12 +49,12 @@ impl<V> Map<V> {
         Map { fields: Fields::Read(Vec::new()) }
     }
 
-    /// None yet, with room for `count`.
+    /// An empty map with room for `count` fields.
     pub fn with_capacity(count: usize) -> Self {
         Map { fields: Fields::Read(Vec::with_capacity(count)) }
     }
 
-    /// The JSON that the map was made of, if nothing in it was changed since.
+    /// The JSON that the map was made from, if it has not changed since.
     pub(crate) fn json_text(&self) -> Option<&str> {
         match &self.fields {
             Fields::Read(_) => None,
@@ -78,7 +79,7 @@ impl<V> Map<V> {
         }
     }
 
-    /// The fields in any order; of a repeated name the last value stays. Sorted fields cost nothing.
+    /// Takes fields in any order; the last value of a repeated name wins. Sorted fields cost nothing.
     pub fn from_fields(mut fields: Vec<(Key, V)>) -> Self {
         if !fields.is_sorted_by(|(left, _), (right, _)| left < right) {
             work::steps(fields.len());
@@ -120,7 +121,7 @@ impl<V> Map<V> {
         self.find(name).map(|at| &mut self.fields_mut()[at].1)
     }
 
-    /// Sets `name` and returns what it was before.
+    /// Sets `name` and returns its previous value.
     pub fn insert(&mut self, name: impl Into<Key>, value: V) -> Option<V> {
         let name = name.into();
         let fields = self.fields_mut();
@@ -177,13 +178,13 @@ impl<V> Map<V> {
         self.fields_mut().iter_mut().map(|(_, value)| value)
     }
 
-    /// Where a field stands that is there.
+    /// The position of an existing field.
     fn find(&self, name: &str) -> Option<usize> {
         place_of(self.fields(), name, |(field, _)| field)
     }
 }
 
-/// Counts the fields from `at` on as moved, where they are many: elsewhere locks may be held, under which nobody counts.
+/// Counts the fields from `at` on as moved, if they are many; otherwise nothing is counted, as locks may be held.
 fn count_moved<V>(fields: &[(Key, V)], at: usize) {
     const FEW: usize = 256;
     let moved = fields.len() - at;
@@ -192,19 +193,19 @@ fn count_moved<V>(fields: &[(Key, V)], at: usize) {
     }
 }
 
-/// Where a field stands, or would.
+/// The position of a field, or where it would be inserted.
 fn position<V>(fields: &[(Key, V)], name: &str) -> Result<usize, usize> {
     fields.binary_search_by(|(field, _)| field.as_str().cmp(name))
 }
 
 impl Map {
-    /// The object of this JSON, which is compact with sorted fields, and is read when a field is first asked for. It has no
-    /// fields where it is not of an object.
+    /// The object of this JSON, which must be compact with sorted fields, and is read when a field is first accessed.
+    /// It has no fields if the JSON is not an object.
     pub(crate) fn of_json(text: impl Into<Box<str>>) -> Self {
         Map { fields: Fields::Unread(Arc::new(Unread::new(text.into()))) }
     }
 
-    /// The field `name`, made as null when absent.
+    /// The field `name`, inserted as null if absent.
     pub fn entry(&mut self, name: &str) -> &mut Value {
         let fields = self.fields_mut();
         let at = match position(fields, name) {
@@ -219,7 +220,7 @@ impl Map {
     }
 }
 
-/// By the fields; one text need not be read for that.
+/// Compares the fields; the same text need not be read for that.
 impl<V: PartialEq> PartialEq for Map<V> {
     fn eq(&self, other: &Self) -> bool {
         match (self.json_text(), other.json_text()) {
@@ -248,7 +249,7 @@ impl<V> IntoIterator for Map<V> {
 }
 
 impl<K: Into<Key>, V> FromIterator<(K, V)> for Map<V> {
-    /// The last value of a repeated name stays.
+    /// The last value of a repeated name wins.
     fn from_iter<I: IntoIterator<Item = (K, V)>>(fields: I) -> Self {
         Map::from_fields(fields.into_iter().map(|(name, value)| (name.into(), value)).collect())
     }

@@ -1,7 +1,7 @@
 //! Unstructured JSON values, as Kubernetes holds them.
 //!
-//! In: bytes (JSON or YAML). Out: a [`Value`] in which integers and doubles stay apart, objects are sorted by key, and
-//! which prints as Go prints it. This module never knows a schema.
+//! In: bytes (JSON or YAML). Out: a [`Value`] that distinguishes integers and doubles, sorts objects by key, and prints
+//! as Go does. This module does not know schemas.
 
 #[cfg(test)]
 pub(crate) mod arbitrary;
@@ -30,7 +30,7 @@ pub enum Value {
     Null,
     /// `true` or `false`
     Bool(bool),
-    /// A number without point and exponent that fits.
+    /// A number without a point or an exponent that fits.
     Int(i64),
     /// Any other number.
     Float(f64),
@@ -51,7 +51,7 @@ impl Value {
         }
     }
 
-    /// The items of the array at `path`; none where there is no array.
+    /// The items of the array at `path`; empty if there is no array.
     pub fn items_at(&self, path: &[&str]) -> &[Value] {
         self.at(path).and_then(Value::as_array).unwrap_or_default()
     }
@@ -64,7 +64,7 @@ impl Value {
         }
     }
 
-    /// The object's fields for writing; anything but an object becomes an empty one first.
+    /// The object's fields for writing; any other value becomes an empty object first.
     pub fn make_object(&mut self) -> &mut Map {
         if !matches!(self, Value::Object(_)) {
             *self = Value::Object(Map::new());
@@ -107,7 +107,7 @@ impl Value {
         }
     }
 
-    /// The truth value, if this is one.
+    /// The boolean, if this is one.
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             Value::Bool(truth) => Some(*truth),
@@ -115,7 +115,7 @@ impl Value {
         }
     }
 
-    /// About how long it is as a text, in bytes.
+    /// About its length as text, in bytes.
     pub fn size_bytes(&self) -> usize {
         work::step();
         const NODE_BYTES: usize = 8;
@@ -133,7 +133,7 @@ impl Value {
         matches!(self, Value::Null)
     }
 
-    /// The field `name` of an object; `None` for an absent field and for anything but an object.
+    /// The field `name` of an object; `None` for an absent field, or if this is not an object.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.as_object()?.get(name)
     }
@@ -143,17 +143,17 @@ impl Value {
         self.as_object_mut()?.get_mut(name)
     }
 
-    /// The value behind a path of field names.
+    /// The value at a path of field names.
     pub fn at(&self, path: &[&str]) -> Option<&Value> {
         path.iter().try_fold(self, |value, name| value.get(name))
     }
 
-    /// The value behind a path of field names, for writing.
+    /// The value at a path of field names, for writing.
     pub fn at_mut(&mut self, path: &[&str]) -> Option<&mut Value> {
         path.iter().try_fold(self, |value, name| value.get_mut(name))
     }
 
-    /// The text behind a path of field names; `""` where there is none.
+    /// The text at a path of field names; `""` if there is none.
     pub fn str_at(&self, path: &[&str]) -> &str {
         self.at(path).and_then(Value::as_str).unwrap_or_default()
     }
@@ -206,7 +206,7 @@ macro_rules! object {
     }};
 }
 
-/// Runs `test` with the stack that the server's threads have: deep values need it.
+/// Runs `test` with a stack as large as those of the server's threads, which deeply nested values need.
 #[cfg(test)]
 pub(crate) fn with_a_deep_stack(test: impl FnOnce() + Send + 'static) {
     let thread = std::thread::Builder::new().stack_size(64 << 20).spawn(test).expect("there is memory for a stack");
@@ -219,7 +219,7 @@ mod tests {
 
     use super::*;
 
-    /// Values of every shape. A whole double is an integer once it is written, so there is none.
+    /// Values of every shape, without whole doubles, as these become integers when they are written.
     fn values() -> impl Strategy<Value = Value> {
         let scalar = prop_oneof![
             Just(Value::Null),

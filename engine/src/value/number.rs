@@ -18,13 +18,13 @@ pub fn format_float_v(number: f64) -> String {
     if number != 0.0 && !(-4..6).contains(&decimal.exponent) { decimal.with_exponent(2) } else { decimal.plain() }
 }
 
-/// Reads a double as Go's `strconv.ParseFloat` does: also `0x1p-2`, `1_000`, `inf` and `NaN` in any case. `None` for what
-/// is none or too large.
+/// Reads a double as Go's `strconv.ParseFloat` does: also `0x1p-2`, `1_000`, `inf` and `NaN` in any case. `None` if it
+/// is not a number or too large.
 pub fn parse_float(text: &str) -> Option<f64> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let size = match unsigned.to_ascii_lowercase().as_str() {
         "inf" | "infinity" => f64::INFINITY,
-        // A text that is not a number has no sign.
+        // NaN may not have a sign.
         "nan" => return (unsigned.len() == text.len()).then_some(f64::NAN),
         lower if lower.starts_with(['+', '-']) => return None,
         lower => parse_size(lower)?,
@@ -56,7 +56,7 @@ fn parse_size(text: &str) -> Option<f64> {
     number.is_finite().then_some(number)
 }
 
-/// `1.8p-2`, the exponent being of two.
+/// `1.8p-2`, with an exponent of base two.
 fn parse_hexadecimal(text: &str) -> Option<f64> {
     const BITS_MAX: u32 = 60;
     let (mantissa, exponent) = text.split_once('p')?;
@@ -77,7 +77,7 @@ fn parse_hexadecimal(text: &str) -> Option<f64> {
         exponent -= shift;
         match bits >> BITS_MAX {
             0 => bits = bits << 4 | digit,
-            // What does not fit counts as a last bit, so that a tie is told from more.
+            // Digits that do not fit set the last bit, so that the number is not taken for a tie.
             _ => {
                 exponent += 4;
                 bits |= u64::from(digit != 0);
@@ -95,7 +95,7 @@ fn scale(bits: u64, exponent: i64) -> f64 {
         return 0.0;
     }
     let length = 64 - i64::from(bits.leading_zeros());
-    // The place of the last bit that a double of this size has.
+    // The exponent of the last bit that a double of this size has.
     let last = (exponent + length - DIGITS).max(EXPONENT_MIN);
     let cut = last - exponent;
     let kept = match cut {
@@ -110,11 +110,11 @@ fn scale(bits: u64, exponent: i64) -> f64 {
     kept as f64 * power_of_two(last)
 }
 
-/// Of exponents that doubles have; infinite and nothing beyond.
+/// For the exponents of doubles; infinite beyond.
 fn power_of_two(exponent: i64) -> f64 {
     let half = i32::try_from(exponent / 2).unwrap_or(if exponent < 0 { -2000 } else { 2000 });
     let rest = i32::try_from(exponent - exponent / 2).unwrap_or(half);
-    // A double does not hold the power of the smallest ones on the way.
+    // In two steps, as the powers for the smallest doubles would overflow in one.
     2.0_f64.powi(half) * 2.0_f64.powi(rest)
 }
 
@@ -123,11 +123,11 @@ pub fn format_float_f(number: f64) -> String {
     Decimal::of(number).plain()
 }
 
-/// The digits for a double that is just between two of the shortest decimals: Go takes the even one.
+/// The digits of a double that is exactly between two shortest decimals: Go chooses the even one.
 fn even_of_two(number: f64, digits: String) -> String {
-    /// No two decimals with fewer digits stand for the same double.
+    /// With fewer digits, no two decimals stand for the same double.
     const DIGITS_MIN: usize = 16;
-    /// What differs from a tie does so in these many digits.
+    /// Any difference from a tie shows within this many digits.
     const DIGITS_SURE: usize = 60;
     let is_odd = digits.bytes().last().is_some_and(|digit| digit % 2 == 1);
     if digits.len() < DIGITS_MIN || !is_odd {
@@ -151,7 +151,7 @@ fn even_of_two(number: f64, digits: String) -> String {
     }
 }
 
-/// The shortest decimal that reads back as one double: `digits[0].digits[1..] * 10^exponent`.
+/// The shortest decimal that reads back as the same double: `digits[0].digits[1..] * 10^exponent`.
 struct Decimal {
     negative: bool,
     digits: String,

@@ -1,13 +1,13 @@
-//! The path of the place that a walk is at, as errors write it: `spec.items[0].name`.
+//! The current path of a walk, as errors write it: `spec.items[0].name`.
 //!
-//! In: the steps of a walk, down and back up. Out: the path as text, and a hash of that text, at the cost of each step alone:
-//! a path may be as long as the text that is walked, and so must not be compared or copied at each of its fields.
+//! In: the steps of a walk, down and back up. Out: the path as text, and a hash of that text, in time proportional to
+//! each step: a path may be as long as the text that is walked, and so must not be compared or copied at each field.
 
 use std::fmt::Write;
 
 use crate::work;
 
-/// Prime and start of the 128 bits of FNV-1a. Of two paths with one hash, the second is not told.
+/// Prime and offset of 128-bit FNV-1a. Of two paths with the same hash, the second is not reported.
 const FNV_PRIME: u128 = 0x1000000000000000000013b;
 const FNV_START: u128 = 0x6c62272e07bb014262b821756295c58d;
 
@@ -18,7 +18,7 @@ pub struct PathText {
     hash: u128,
 }
 
-/// The end of a path, to come back to.
+/// The end of a path, to truncate it to later.
 #[derive(Clone, Copy, Debug)]
 pub struct PathEnd {
     length: usize,
@@ -32,7 +32,7 @@ impl Default for PathText {
 }
 
 impl PathText {
-    /// Goes on to a field.
+    /// Appends a field.
     pub fn push_field(&mut self, name: &str) {
         if !self.text.is_empty() {
             self.push_str(".");
@@ -40,7 +40,7 @@ impl PathText {
         self.push_str(name);
     }
 
-    /// Goes on to an item.
+    /// Appends an item.
     pub fn push_index(&mut self, index: usize) {
         let start = self.text.len();
         // Writing to a text can't fail.
@@ -54,7 +54,7 @@ impl PathText {
         self.hash_from(start);
     }
 
-    /// Where the path ends now.
+    /// The current end of the path.
     pub fn end(&self) -> PathEnd {
         PathEnd { length: self.text.len(), hash: self.hash }
     }
@@ -69,7 +69,7 @@ impl PathText {
         &self.text
     }
 
-    /// Paths of the same text have the same hash.
+    /// The hash of the path; equal texts have equal hashes.
     pub fn hash(&self) -> u128 {
         self.hash
     }

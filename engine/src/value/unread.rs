@@ -1,4 +1,4 @@
-//! Fields that stay JSON until somebody asks for one.
+//! Fields that stay JSON until one is accessed.
 
 use std::sync::{Arc, OnceLock};
 
@@ -31,16 +31,16 @@ impl<V> Unread<V> {
         self.fields.get_or_init(|| (self.read)(&self.text))
     }
 
-    /// The fields for one who changes them; who shares the text still has them.
+    /// Takes the fields to change them; other owners of the text keep them.
     pub fn take(unread: &mut Arc<Self>) -> Vec<(SmolStr, V)> {
         let known = Arc::get_mut(unread).and_then(|unread| unread.fields.take());
         known.unwrap_or_else(|| (unread.read)(&unread.text))
     }
 }
 
-/// None, where the text is not of an object.
+/// Empty if the text is not an object.
 fn read(text: &str) -> Vec<(SmolStr, Value)> {
-    // Others may wait for the fields, so reading is not ended by the budget of the request that comes first.
+    // Others may be waiting for the fields, so the budget of the first request must not abort reading.
     match work::essential(|| json::decode(text.as_bytes())) {
         Ok(Value::Object(fields)) => fields.into_iter().collect(),
         _ => Vec::new(),

@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::{Value, json};
 use crate::work;
 
-/// The text of the field `name` of the object that `object` holds. Of a field that stands several times, the last counts.
+/// The text of the field `name` of the object in `object`. The last of several fields with that name counts.
 pub fn text_of_field<'j>(object: &'j [u8], name: &str) -> Option<&'j str> {
     let mut tokens = JsonTokens { text: object, at: 0 };
     if tokens.next_byte() != Some(b'{') {
@@ -27,13 +27,13 @@ pub fn text_of_field<'j>(object: &'j [u8], name: &str) -> Option<&'j str> {
     std::str::from_utf8(&object[found?]).ok()
 }
 
-/// Whether there is space between the tokens of a text.
+/// Whether there is whitespace between the tokens of a text.
 pub fn is_spaced(text: &str) -> bool {
     let tokens = JsonTokens { text: text.as_bytes(), at: 0 };
     tokens.map(|token| token.len()).sum::<usize>() != text.len()
 }
 
-/// The text without space between its tokens, as Go shows bytes that hold JSON: `<`, `>`, `&`, U+2028 and U+2029 are escaped.
+/// The text without whitespace between its tokens, as Go shows raw JSON: `<`, `>`, `&`, U+2028 and U+2029 are escaped.
 pub fn compact(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for token in (JsonTokens { text: text.as_bytes(), at: 0 }) {
@@ -47,7 +47,7 @@ pub fn compact(text: &str) -> String {
     out
 }
 
-/// The texts behind a path of field names, where `*` stands for each item of a list: one for each item, or a single one.
+/// The texts at a path of field names, where `*` stands for each item of a list: one text per item, or a single one.
 pub fn texts_at<'j>(text: &'j str, path: &[&str]) -> Vec<Option<&'j str>> {
     match path {
         [] => vec![Some(text)],
@@ -61,7 +61,7 @@ pub fn texts_at<'j>(text: &'j str, path: &[&str]) -> Vec<Option<&'j str>> {
     }
 }
 
-/// The value behind such a path, in the item `index`.
+/// The value at such a path, in the item `index`.
 pub fn value_at<'v>(value: &'v Value, path: &[&str], index: usize) -> Option<&'v Value> {
     path.iter().try_fold(value, |value, name| match *name {
         "*" => value.as_array()?.get(index),
@@ -69,7 +69,7 @@ pub fn value_at<'v>(value: &'v Value, path: &[&str], index: usize) -> Option<&'v
     })
 }
 
-/// [`json::encode`] of an object whose values behind `path` are written as `texts`, where those are there.
+/// [`json::encode`] of an object, with the values at `path` written as `texts`, if these are given.
 pub fn encode_with_texts(object: &Value, path: &[&str], texts: &[Option<&str>], bytes: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes);
     encode_part(object, path, texts, &mut out);
@@ -119,24 +119,24 @@ fn items_of(array: &str) -> Vec<&str> {
     items
 }
 
-/// Whether the text of a key, with its quotes, says `name`.
+/// Whether a key's text, with its quotes, stands for `name`.
 fn is_key(key: &[u8], name: &str) -> bool {
     json::decode(key).is_ok_and(|key| key.as_str() == Some(name))
 }
 
-/// The tokens of a text: where each stands.
+/// The positions of the tokens of a text.
 struct JsonTokens<'t> {
     text: &'t [u8],
     at: usize,
 }
 
 impl JsonTokens<'_> {
-    /// The first byte of the next token, which is passed.
+    /// Skips the next token and returns its first byte.
     fn next_byte(&mut self) -> Option<u8> {
         self.next().map(|token| self.text[token.start])
     }
 
-    /// The next value, or the token that stands in place of one; it is passed.
+    /// Skips the next value, or the token in its place, and returns its position.
     fn value(&mut self) -> Option<Range<usize>> {
         let first = self.next()?;
         let (mut depth, mut last) = (0_usize, first.clone());
@@ -172,7 +172,7 @@ impl Iterator for JsonTokens<'_> {
     }
 }
 
-/// How many bytes the string has that `text` begins with, with its quotes.
+/// The length in bytes of the string at the start of `text`, with its quotes.
 fn string_len(text: &[u8]) -> usize {
     let mut at = 1;
     while let Some(byte) = text.get(at) {
@@ -186,7 +186,7 @@ fn string_len(text: &[u8]) -> usize {
     at.min(text.len())
 }
 
-/// Whether a byte goes on with a number or a literal.
+/// Whether a byte continues a number or a literal.
 fn is_of_word(byte: u8) -> bool {
     !byte.is_ascii_whitespace() && !matches!(byte, b'"' | b'{' | b'}' | b'[' | b']' | b',' | b':')
 }

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use crate::meta::Status;
 use crate::value::{Map, Value, json};
 
-/// The metadata of an object, made where there is none.
+/// The metadata of an object, added if there is none.
 pub fn metadata_mut(object: &mut Value) -> &mut Map {
     object.make_object().entry("metadata").make_object()
 }
@@ -21,8 +21,7 @@ pub fn wipe_system_fields(object: &mut Value) {
     }
 }
 
-/// Sets the name that is asked for by `generateName`, if there is no name; `suffix` gives its last characters. Returns the
-/// name.
+/// If there is no name, makes one from `generateName`; `suffix` gives its last characters. Returns the name.
 pub fn generate_name(object: &mut Value, suffix: impl FnOnce() -> String) -> String {
     let metadata = metadata_mut(object);
     let text = |name: &str| metadata.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -58,7 +57,7 @@ pub fn name_suffix(mut random: u128) -> String {
     suffix
 }
 
-/// The body's namespace must be that of the path, or nothing, and then becomes it.
+/// The body's namespace must equal that of the path, or be empty, and is then set.
 ///
 /// # Errors
 ///
@@ -100,8 +99,8 @@ pub fn check_name(object: &Value, wanted: &str) -> Result<(), Status> {
     Ok(())
 }
 
-/// Owner references that stand twice, the same in every field, stay once. Returns what the client is warned of, which says
-/// `when` that was found.
+/// Removes duplicate owner references, which are equal in every field. Returns the warnings for the client, which say
+/// `when` the duplicates were found.
 pub fn dedup_owner_references(object: &mut Value, when: &str) -> Option<String> {
     let Some(Value::Array(references)) = object.at_mut(&["metadata", "ownerReferences"]) else { return None };
     let mut seen = HashSet::with_capacity(references.len());
@@ -124,7 +123,7 @@ pub fn dedup_owner_references(object: &mut Value, when: &str) -> Option<String> 
     })
 }
 
-/// The generation is the server's.
+/// Only the server sets the generation.
 pub(super) fn keep_generation(new: &mut Value, old: &Value) {
     match old.at(&["metadata", "generation"]) {
         Some(generation) => _ = metadata_mut(new).insert("generation", generation.clone()),
@@ -132,7 +131,7 @@ pub(super) fn keep_generation(new: &mut Value, old: &Value) {
     }
 }
 
-/// An update can't change when and as what an object was made, nor take back its deletion.
+/// An update can't change the identity or the creation time of an object, nor undo its deletion.
 pub(super) fn keep_system_fields(new: &mut Value, old: &Value) {
     let metadata = metadata_mut(new);
     for name in ["creationTimestamp", "deletionTimestamp"] {

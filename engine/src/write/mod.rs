@@ -1,10 +1,10 @@
-//! A write, without I/O: what becomes of an object before it is stored, and what is wrong with it.
+//! A write, without I/O: how an object changes before it is stored, and its errors.
 //!
-//! In: the strategy and the version of a kind, the new object as [`Strategy::decode`] gave it (pruned, with its defaults),
-//! and the old object if there is one. Out: the object as it would be stored, with every error and warning. The registry puts
-//! admission, guards and the store around it; the author's tools take it as it is. It never reads a clock or a database, and
-//! generates no names: what a server adds (the name, the uid, the
-//! time) its caller sets by [`metadata`] and [`Strategy::set_times`].
+//! In: the strategy and the version of a kind, the new object as [`Strategy::decode`] gave it (pruned, with its
+//! defaults), and the old object if there is one. Out: the object as it would be stored, with every error and warning.
+//! The registry adds admission, guards and the store; the author's tools use it directly. It never reads a clock or a
+//! database, and generates no names: its caller sets what a server adds (the name, the uid, the time) by [`metadata`]
+//! and [`Strategy::set_times`].
 //!
 //! Source: `BeforeCreate` and `BeforeUpdate` of `k8s.io/apiserver/pkg/registry/rest`, release 1.37.
 
@@ -23,22 +23,22 @@ const METADATA: Path<'static> = Path::new("metadata");
 /// Receives each evaluation of a rule.
 pub type Observe<'o> = &'o mut dyn FnMut(RuleEvaluation<'_, '_>);
 
-/// The kind of an object that is written, and by whom it is.
+/// The kind of the object that is written, and its writer.
 #[derive(Clone, Copy)]
 pub struct Write<'a> {
-    /// What data can't say of the kind.
+    /// The logic of the kind that data can't express.
     pub strategy: &'a dyn Strategy,
     /// The version that is written.
     pub version: &'a ServedVersion,
     /// Which part of the object is written.
     pub subresource: Subresource,
-    /// `None` where nobody is known, as in the author's tools: fields that note the writer stay as they are.
+    /// `None` if the writer is unknown, as in the author's tools: fields that record the writer stay as they are.
     pub by: Option<Writer<'a>>,
-    /// How the field that the kind keeps as it was written is written.
+    /// The raw texts of the field that the kind keeps as it was written.
     pub texts: RawFieldTexts<'a>,
 }
 
-/// The texts of the field of [`Strategy::raw_field`], where they are not those of its value.
+/// The texts of the items of [`Strategy::raw_field`], if they differ from the encoding of the value.
 #[derive(Clone, Copy, Default)]
 pub struct RawFieldTexts<'a> {
     /// In the new object, item by item.
@@ -54,27 +54,27 @@ pub struct Writer<'a> {
     pub user: &'a dyn Fn() -> Value,
     /// RFC 3339.
     pub now: &'a str,
-    /// Whether a new object's labels are one map with those of its template: [`Strategy::shares_labels`].
+    /// Whether the labels of a new object and of its template are the same map: [`Strategy::shares_labels`].
     pub shares_labels: bool,
 }
 
-/// What came of a write.
+/// The result of a write.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// The object as it would be stored, but for the revision and the conversion to the storage version.
     pub object: Value,
     /// What is wrong with the object.
     pub errors: ErrorList,
-    /// Warnings of a new object as it was sent; told even if the object is refused.
+    /// Warnings about a new object as it was sent; reported even if the object is refused.
     pub early_warnings: Vec<String>,
-    /// Failures of rules that are forgiven, as the update left the value alone; told even if the object is refused.
+    /// Failures of rules that are forgiven, as the update left the value alone; reported even if the object is refused.
     pub ratcheted: Vec<Error>,
-    /// Warnings that are told if the object is valid.
+    /// Warnings that are reported if the object is valid.
     pub warnings: Vec<String>,
 }
 
 impl Write<'_> {
-    /// Prepares and validates `object`, which is to be made. Its metadata has a name and the server's fields.
+    /// Prepares and validates `object`, which is to be created. Its metadata must have a name and the server's fields.
     pub fn create(&self, mut object: Value, observe: Observe<'_>) -> Outcome {
         let Write { strategy, version, .. } = *self;
         let early_warnings = strategy.early_warnings(&object);
@@ -109,16 +109,16 @@ impl Write<'_> {
         let mut ratcheted = Vec::new();
         let observe = &mut |run: RuleEvaluation<'_, '_>| observe(run);
         errors.extend(strategy.validate_update_observed((version, subresource), &new, old, &mut ratcheted, observe));
-        // Where the value has changed, too, the kind has told so.
+        // If the value has changed, too, the kind has already reported it.
         let rewritten = self.rewritten(&new, old);
         errors.extend(rewritten.filter(|error| !is_told(error, &errors)));
         let warnings = strategy.warnings(version, subresource, &new, Some(old));
         Outcome { object: new, errors, early_warnings: Vec::new(), ratcheted, warnings }
     }
 
-    /// What is wrong where the field that the kind keeps as it was written has another value or another text.
+    /// The error if the value or the text of the kind's raw field has changed.
     ///
-    /// A text without space between its tokens is as good as its value, though Go compares the bytes of that, too.
+    /// A text without whitespace between its tokens is equivalent to its value, though Go compares its bytes, too.
     fn rewritten(&self, new: &Value, old: &Value) -> Option<Error> {
         let path = self.strategy.raw_field();
         let RawFieldTexts { new: new_texts, old: old_texts } = self.texts;
@@ -136,19 +136,19 @@ impl Write<'_> {
     }
 }
 
-/// The text of a raw field's item, where there is space between its tokens.
+/// The text of a raw field's item, if it has whitespace between its tokens.
 fn spaced(texts: &[Option<String>], index: usize) -> Option<&str> {
     texts.get(index)?.as_deref().filter(|text| written::is_spaced(text))
 }
 
-/// Whether the list has an error of the same text.
+/// Whether the list has an error with the same text.
 fn is_told(error: &Error, errors: &ErrorList) -> bool {
     let mut alike = errors.iter().filter(|known| known.field == error.field && known.kind == error.kind).peekable();
     let text = alike.peek().map(|_| error.to_string());
     alike.any(|known| text.as_ref() == Some(&known.to_string()))
 }
 
-/// What is wrong with the metadata of any object.
+/// The errors that the metadata of any object may have.
 fn validate_metadata(version: &ServedVersion, object: &Value) -> ErrorList {
     object_meta::validate(metadata_of(object), version.is_namespaced(), names::is_path_segment, &METADATA)
 }

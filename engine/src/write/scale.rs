@@ -1,6 +1,6 @@
-//! A Scale of `autoscaling/v1`, which stands for two fields and the selector of another object.
+//! A Scale of `autoscaling/v1`, which represents two fields and the selector of another object.
 //!
-//! In: an object, and where it has them. Out: its Scale.
+//! In: an object, and the paths of these. Out: its Scale.
 
 use crate::crd::nested::{NestedError, nested_int, nested_str, split_path};
 use crate::crd::{Scale, SelectorForm};
@@ -10,16 +10,16 @@ use crate::value::Value;
 
 use super::metadata::metadata_mut;
 
-/// The version that Scales have here.
+/// The version of the Scales of this server.
 pub const API_VERSION: &str = "autoscaling/v1";
 /// Their kind.
 pub const KIND: &str = "Scale";
 
-/// The Scale of `object`, and whether the field of replicas is there.
+/// The Scale of `object`, and whether the field for replicas is present.
 ///
 /// # Errors
 ///
-/// A field has another type than it must have.
+/// A field is of the wrong type.
 pub fn of_object(scale: &Scale, object: &Value) -> Result<(Value, bool), NestedError> {
     let replicas = nested_int(object, &split_path(&scale.spec_replicas_path))?;
     let status = nested_int(object, &split_path(&scale.status_replicas_path))?;
@@ -55,12 +55,12 @@ fn selector_of(scale: &Scale, object: &Value) -> Result<String, NestedError> {
     }
 }
 
-/// Go cuts a number to its lower bits.
+/// Go truncates a number to its lower bits.
 const fn as_int32(number: i64) -> i64 {
     number as i32 as i64
 }
 
-/// Sets the replicas of a Scale: Go leaves a zero out of the spec, but not out of the status.
+/// Sets the replicas of a Scale: Go omits a zero in the spec, but not in the status.
 pub fn set_replicas(scale: &mut Value, replicas: i64) {
     let Some(Value::Object(spec)) = scale.get_mut("spec") else { return };
     match replicas {

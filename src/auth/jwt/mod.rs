@@ -24,9 +24,9 @@ use crate::value::{Value, json};
 /// Why claims can't be signed.
 pub type SignError = jsonwebtoken::errors::Error;
 
-/// How far clocks may be apart.
+/// The allowed clock skew.
 pub const LEEWAY_S: i64 = 60;
-/// How many tokens are remembered whose signature was verified.
+/// How many tokens with verified signatures are cached.
 const VERIFIED_MAX: usize = 1_000;
 /// What a token says, in the order of its text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,12 +60,12 @@ pub struct About {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<NamedObject>,
     pub serviceaccount: NamedObject,
-    /// From when on its use is worth a warning, in seconds since 1970, where it lives longer than it says.
+    /// The time after which its use causes a warning, in seconds since 1970, if its lifetime was extended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warnafter: Option<i64>,
 }
 
-/// One object, and no other of its name.
+/// One specific object, by name and uid.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedObject {
     pub name: String,
@@ -73,7 +73,7 @@ pub struct NamedObject {
 }
 
 impl Claims {
-    /// Whether the token is valid at a time, in seconds since 1970; the error tells why not.
+    /// Whether the token is valid at a time, in seconds since 1970; otherwise the error is the reason.
     pub fn check_time(&self, now_s: i64) -> Result<(), TokenError> {
         if now_s.saturating_add(LEEWAY_S) < self.not_before_s {
             Err(TokenError::NotYetValid)
@@ -86,7 +86,7 @@ impl Claims {
         }
     }
 
-    /// What tells this token from all others.
+    /// The unique id of this token.
     pub fn credential_id(&self) -> String {
         format!("JTI={}", self.id)
     }
@@ -111,22 +111,22 @@ impl Claims {
     }
 }
 
-/// A token that was issued here.
+/// A token that this server issued.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnToken {
     pub claims: Arc<Claims>,
-    /// Its audiences, of those that were asked about.
+    /// Its audiences, out of the wanted ones.
     pub audiences: Vec<String>,
 }
 
-/// Issues tokens, and knows them again.
+/// Issues and verifies tokens.
 pub struct TokenIssuer {
-    /// URLs; clients compare them, nobody needs to reach them. The first issues, all are believed.
+    /// URLs; clients compare them, and they need not be reachable. The first one issues, all are accepted.
     names: Vec<String>,
-    /// The audiences of tokens that name none, one of which a token needs to be used here.
+    /// The default audiences of tokens; to be accepted here, a token needs one of them.
     api_audiences: Vec<String>,
     key: SigningKey,
-    /// Those that tokens may be signed with.
+    /// The keys that tokens may be signed with.
     known: Vec<VerifyingKey>,
     /// Those that signed before this issuer's ways and another's parted.
     inherited: Vec<Inherited>,
@@ -135,14 +135,14 @@ pub struct TokenIssuer {
 }
 
 impl TokenIssuer {
-    /// Issues in the first of `names` with `key`; believes tokens of all of them that are signed with it.
+    /// Issues in the first of `names` with `key`; accepts tokens of all of them that are signed with it.
     pub fn new(names: Vec<String>, api_audiences: Vec<String>, key: SigningKey) -> Self {
         let known = vec![key.public.clone()];
         TokenIssuer { names, api_audiences, key, known, inherited: Vec::new(), verified: Mutex::default() }
     }
 
-    /// The issuer of a copy of the control plane: it signs with `key`, and believes what was issued until now here. What is
-    /// issued from now on is accepted by its issuer.
+    /// The issuer of a copy of the control plane: it signs with `key`, and accepts what was issued here until now.
+    /// Tokens from now on are only accepted by the control plane that issued them.
     pub fn heir(&self, key: SigningKey) -> Self {
         let until = Stamp::now();
         let own = self.known.iter().map(|key| Inherited { key: key.clone(), until });
@@ -155,7 +155,7 @@ impl TokenIssuer {
         self.known.iter().chain(self.inherited.iter().map(|inherited| &inherited.key))
     }
 
-    /// The same, with tokens believed that are signed with one of `known`, and no others.
+    /// The same issuer, which only accepts tokens that are signed with one of `known`.
     pub fn knowing(self, known: Vec<VerifyingKey>) -> Self {
         TokenIssuer { known, ..self }
     }
@@ -173,14 +173,15 @@ impl TokenIssuer {
         self.sign(&Claims { issuer: self.name().to_owned(), ..claims })
     }
 
-    /// A token that says what `claims` do.
+    /// A signed token with `claims`.
     pub(super) fn sign(&self, claims: &impl Serialize) -> Result<String, SignError> {
         let header =
             Header { typ: None, kid: Some(self.key.public.id.clone()), ..Header::new(self.key.public.algorithm) };
         jsonwebtoken::encode(&header, claims, &self.key.private)
     }
 
-    /// What a token says that is for one of `audiences`, and those of them; `None` for a token of somebody else.
+    /// The contents of a token for one or more of `audiences`, and these audiences; `None` for a token of another
+    /// issuer.
     ///
     /// Errors: why a token that names us as its issuer is not ours, or not for these.
     pub fn read(&self, token: &str, audiences: &[String]) -> Result<Option<OwnToken>, TokenError> {
@@ -207,7 +208,7 @@ impl TokenIssuer {
         Ok(claims)
     }
 
-    /// What a token says that one of the keys has signed; `issued` is when that was, as far as it tells.
+    /// The claims of a token that one of the keys has signed; `issued` is its time of issue, if it has one.
     ///
     /// Errors: none of the keys has.
     pub(super) fn signed<C: DeserializeOwned>(
@@ -277,11 +278,11 @@ pub(super) fn common_audiences(own: &[String], wanted: &[String]) -> Result<Vec<
     Ok(common)
 }
 
-/// A key that another signs with, too.
+/// A key that another control plane also signs with.
 #[derive(Clone)]
 struct Inherited {
     key: VerifyingKey,
-    /// What it signed later is another's.
+    /// Later signatures with it are those of the other control plane.
     until: Stamp,
 }
 
@@ -302,7 +303,7 @@ impl Stamp {
         Stamp(millis << FRACTION_BITS | fraction)
     }
 
-    /// That of an id; `None` for one that does not tell.
+    /// The stamp in an id; `None` if it has none.
     fn of(id: &str) -> Option<Self> {
         const VERSION: usize = 7;
         let id = Uuid::parse_str(id).ok().filter(|id| id.get_version_num() == VERSION)?;
@@ -321,7 +322,7 @@ pub fn new_token_id() -> String {
     uuid::Builder::from_unix_timestamp_millis(stamp >> FRACTION_BITS, &rest).into_uuid().to_string()
 }
 
-/// What a token says, if it was signed with the private half of `key`.
+/// The claims of a token, if it was signed with the private half of `key`.
 fn signed_with<C: DeserializeOwned>(token: &str, key: &VerifyingKey) -> Option<C> {
     let mut validation = Validation::new(key.algorithm);
     // These are checked elsewhere, with Kubernetes' words.

@@ -11,7 +11,7 @@ use super::references::{config_maps, resource_claims, secrets, secrets_of_volume
 use crate::value::Value;
 use crate::work;
 
-/// A pod with this annotation is shown by its node, and so gives it nothing.
+/// A pod with this annotation was created by its node, and so grants it nothing.
 const MIRROR: &str = "kubernetes.io/config.mirror";
 
 /// An object: its plural, its namespace and its name.
@@ -35,14 +35,14 @@ impl Vertex {
 /// The objects, and where each leads to.
 #[derive(Debug, Default)]
 pub struct Graph {
-    /// How many objects say that the one leads to the other.
+    /// How many objects link the one to the other.
     edges: HashMap<Vertex, HashMap<Vertex, usize>>,
-    /// What each stored object says.
+    /// The edges of each stored object.
     said: HashMap<(&'static str, String), Vec<(Vertex, Vertex)>>,
 }
 
 impl Graph {
-    /// Takes in the object of `plural` that is stored under `key`; `None` where it is gone.
+    /// Records the object of `plural` that is stored under `key`; `None` if it is gone.
     pub fn set(&mut self, plural: &'static str, key: &str, object: Option<&Value>) {
         let source = (plural, key.to_owned());
         for (from, to) in self.said.remove(&source).unwrap_or_default() {
@@ -87,7 +87,7 @@ impl Graph {
     }
 }
 
-/// What an object says.
+/// The edges of an object.
 fn edges(plural: &'static str, object: &Value) -> Vec<(Vertex, Vertex)> {
     let (namespace, name) = (object.str_at(&["metadata", "namespace"]), object.str_at(&["metadata", "name"]));
     let itself = Vertex::new(plural, namespace, name);

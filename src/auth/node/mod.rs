@@ -1,7 +1,8 @@
 //! What nodes may do: what is theirs, and what their pods need.
 //!
-//! In: a node's request, and the graph of what leads to nodes. Out: whether it is allowed, or why this authoriser has nothing to
-//! say of it, and another may. What a node may write is looked at by admission (NodeRestriction), which knows the object.
+//! In: a node's request, and the graph of what leads to nodes. Out: whether it is allowed, or why this authorizer has
+//! no opinion, so that another may allow it. What a node may write is checked by admission (NodeRestriction), which
+//! knows the object.
 //!
 //! Source: `plugin/pkg/auth/authorizer/node/node_authorizer.go`, release 1.36.
 
@@ -20,7 +21,7 @@ use crate::value::go_quote;
 pub use graph::{Graph, Vertex};
 pub use references::{config_maps, secrets};
 
-/// How the names of nodes begin, as users.
+/// The prefix of the user names of nodes.
 pub const USER_PREFIX: &str = "system:node:";
 const GROUP: &str = "system:nodes";
 /// Where nodes renew their leases.
@@ -30,7 +31,7 @@ const FIRST_WITH_SELECTORS: u16 = 32;
 /// The first minor whose nodes read accounts of their pods: the gate KubeletServiceAccountTokenForCredentialProviders.
 const FIRST_WITH_ACCOUNTS: u16 = 34;
 
-/// The node that a user is; empty where it has no name.
+/// The node name of a user; empty if it has none.
 pub fn node_of(user: &UserInfo) -> Option<&str> {
     user.name.strip_prefix(USER_PREFIX).filter(|_| user.is_in(GROUP))
 }
@@ -41,7 +42,7 @@ pub struct NodeRules {
     rules: Vec<PolicyRule>,
 }
 
-/// Why nothing is said of a request; mostly empty.
+/// Why there is no opinion on a request; mostly empty.
 #[derive(Debug, Default, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct NoOpinion(String);
@@ -51,7 +52,7 @@ impl NodeRules {
         NodeRules { minor, rules: rules::rules(minor) }
     }
 
-    /// Whether a user is a node that may do it.
+    /// Whether a user is a node that may do this.
     ///
     /// # Errors
     ///
@@ -106,7 +107,7 @@ impl NodeRules {
     }
 }
 
-/// What a node asks for.
+/// The request of a node.
 struct NodeRequest<'a> {
     node: &'a str,
     of: &'a ResourceAttributes<'a>,
@@ -174,7 +175,7 @@ impl NodeRequest<'_> {
         if self.of.namespace != LEASES {
             return Err(NoOpinion(format!("can only access leases in the {} system namespace", go_quote(LEASES))));
         }
-        // The name of what is created is looked at by admission.
+        // Admission checks the name of a created object.
         if self.of.verb != "create" && self.of.name != self.node {
             return refuse("can only access node lease with the same name as the requesting node");
         }
@@ -250,7 +251,7 @@ impl NodeRequest<'_> {
         }
     }
 
-    /// Whether the request is limited to what is the node's by a field.
+    /// Whether a field selector limits the request to the node's own objects.
     fn selects_by(&self, field: &str) -> bool {
         self.of.fields.and_then(|fields| fields.requires_exact(field)) == Some(self.node)
     }

@@ -1,7 +1,7 @@
-//! What of some rules is not covered by others.
+//! Which parts of some rules are not covered by others.
 //!
-//! In: the rules that somebody has, and those that are wanted. Out: what is missing, each part with one verb, one resource or
-//! path, and one name at most, and no more of them than fit a text.
+//! In: the rules that a user has, and those that are wanted. Out: what is missing, each part with one verb, one
+//! resource or path, and one name at most, and no more of them than fit a text.
 //!
 //! Kubernetes takes what is wanted apart into all its combinations, and a rule of 1.6 KB has 16 million of them. Here values
 //! that are held by the same rules are looked at together, and combinations are made of what is missing alone.

@@ -1,4 +1,4 @@
-//! Nobody grants what they do not have.
+//! Users can't grant rights that they do not have.
 
 use super::cover::{MISSING_BYTES_MAX, uncovered};
 use super::policy::aggregate;
@@ -17,7 +17,7 @@ use crate::value::go_quote;
 pub struct Escalation {
     user: String,
     groups: Vec<String>,
-    /// The lines that tell of it.
+    /// The lines of the message.
     missing: String,
     /// Roles of the user that could not be found.
     errors: Vec<String>,
@@ -31,7 +31,7 @@ fn resolution(errors: &[String]) -> String {
 }
 
 impl RbacPolicy {
-    /// Whether a user has all that `rules` allow, in the namespace of the request; the error tells what is missing.
+    /// Whether a user has all that `rules` allow, in the namespace of the request; the error lists what is missing.
     pub fn confirm_no_escalation(
         &self,
         user: &UserInfo,

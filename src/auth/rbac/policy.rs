@@ -63,7 +63,7 @@ enum RbacSubject {
     },
 }
 
-/// A binding that holds for a user, with the role's rules; `None` where there is no such role.
+/// A binding that holds for a user, with the role's rules; `None` if there is no such role.
 struct Grant<'p> {
     namespace: &'p str,
     name: &'p str,
@@ -88,14 +88,14 @@ impl Reference {
         }
     }
 
-    /// What is said of a role that is not there.
+    /// The error for a missing role.
     fn not_found(&self) -> String {
         format!("{}.{GROUP} {} not found", self.kind.to_lowercase(), go_quote(&self.name))
     }
 }
 
 impl RbacSubject {
-    /// A subject of a binding in `namespace`; `None` where it is nobody.
+    /// A subject of a binding in `namespace`; `None` if it is invalid.
     fn decode(subject: &Value, namespace: &str) -> Option<Self> {
         let name = subject.str_at(&["name"]).to_owned();
         match subject.str_at(&["kind"]) {
@@ -145,7 +145,7 @@ impl fmt::Display for Grant<'_> {
 }
 
 impl RbacPolicy {
-    /// Takes in a role under its key: `namespace/name`, or the name of a cluster role.
+    /// Records a role under its key: `namespace/name`, or the name of a cluster role.
     pub fn set_role(&mut self, key: &str, role: &Value) {
         self.roles.insert(key.into(), PolicyRule::all_of(role).into());
     }
@@ -154,7 +154,7 @@ impl RbacPolicy {
         self.roles.remove(key);
     }
 
-    /// Takes in a binding under its key: `namespace/name`, or the name of a cluster role binding.
+    /// Records a binding under its key: `namespace/name`, or the name of a cluster role binding.
     pub fn set_binding(&mut self, key: &str, binding: &Value) {
         self.remove_binding(key);
         let (namespace, name) = split_key(key);
@@ -243,7 +243,7 @@ impl RbacPolicy {
         (own, missing)
     }
 
-    /// The rules of a role that a binding in `namespace` names; `None` where there is no such role.
+    /// The rules of a role that a binding in `namespace` names; `None` if there is no such role.
     pub fn rules_of(&self, role: &Reference, namespace: &str) -> Option<&[PolicyRule]> {
         self.roles.get(role.key(namespace)?.as_str()).map(|rules| &**rules)
     }
@@ -308,7 +308,7 @@ fn split_key(key: &str) -> (&str, &str) {
     key.split_once('/').unwrap_or(("", key))
 }
 
-/// Several errors as Go tells them, each once, as far as there is room. The first is told however long it is.
+/// Several errors joined as in Go, each once, as far as there is room. The first is included however long it is.
 pub(super) fn aggregate(mut errors: Vec<String>) -> String {
     work::steps(errors.len());
     let mut seen = BTreeSet::new();

@@ -1,7 +1,7 @@
-//! A service that decides: it is asked by a SubjectAccessReview, and what it says is remembered for a while.
+//! The webhook authorizer: it sends a SubjectAccessReview to a service, and caches the answers.
 //!
-//! In: what a user wants. Out: what the service says, or nothing where conditions say that it is not to be asked. A service that
-//! can't be asked, or whose answer can't be read, decides nothing, or refuses everything.
+//! In: what a user wants. Out: what the service says, or no opinion if the conditions exclude the request. If a service
+//! can't be called, or its answer can't be decoded, there is no opinion, or everything is refused.
 //!
 //! Source: `k8s.io/apiserver/plugin/pkg/authorizer/webhook`, release 1.36; answers recorded from it.
 
@@ -28,7 +28,7 @@ use crate::webhook::{Endpoint, FailedCall, Manner, WebhookClient, patience};
 const GROUP: &str = "authorization.k8s.io";
 const KIND: &str = "SubjectAccessReview";
 const SCHEME: &str = "k8s.io/client-go/kubernetes/scheme/register.go:82";
-/// How long it is waited before a call is made once more.
+/// The pause before a call is retried.
 const RETRY_BACKOFF: Duration = Duration::from_millis(500);
 /// How long what a client chose of a request may be together, for its answer to be remembered.
 const CHOSEN_BYTES_MAX: usize = 10_000;
@@ -62,19 +62,19 @@ impl AccessReviewVersion {
     }
 }
 
-/// How a service is asked, and what its answers are worth.
+/// How a service is called, and how its answers are used.
 #[derive(Debug)]
 pub struct Answering {
     pub version: AccessReviewVersion,
     /// How long an answer may take.
     pub timeout: Duration,
-    /// How long it is remembered that something is allowed; zero for not at all.
+    /// How long an allowed request is cached; zero for not at all.
     pub authorized_ttl: Duration,
-    /// The same of what is not allowed.
+    /// The same for a request that is not allowed.
     pub unauthorized_ttl: Duration,
-    /// What it comes to where the service can't be asked.
+    /// The verdict if the service can't be called.
     pub on_failure: Verdict,
-    /// The service is asked where all of them hold.
+    /// The service is called if all of them hold.
     pub conditions: Vec<Expression>,
     pub minor: Minor,
 }
@@ -184,7 +184,7 @@ impl AccessWebhook {
         }
     }
 
-    /// Whether the service is to be asked about `request`; what is wrong with the conditions, where that can't be said.
+    /// Whether the service must be asked about `request`; the errors of the conditions, if that can't be decided.
     fn is_asked(&self, request: &Value) -> Result<bool, Vec<String>> {
         let began = Instant::now();
         let holds = access::ask(&self.answering.conditions, request);
@@ -223,7 +223,7 @@ impl AccessWebhook {
         Decision { verdict: self.answering.on_failure, reason: String::new(), error }
     }
 
-    /// What the service says, now or before.
+    /// The answer of the service, new or cached.
     async fn answer(&self, spec: Value, is_short: bool) -> Result<ReviewAnswer, Unanswered> {
         let key = json::encode_to_string(&spec);
         let known = self.answers().recall(&key, Instant::now());

@@ -1,15 +1,15 @@
 //! How fast a target follows its metrics: what was recommended and done before, and what that allows now.
 //!
-//! Pure: the time is handed in. Source: `pkg/controller/podautoscaler/horizontal.go`, release 1.37.
+//! Pure: the time is a parameter. Source: `pkg/controller/podautoscaler/horizontal.go`, release 1.37.
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::super::client::int_at;
 use crate::value::Value;
 
-/// How long a lower recommendation waits where nothing else is said.
+/// How long a lower recommendation waits, by default.
 const STABLE_S: i64 = 300;
-/// What a target may grow to at once where nothing else is said: so many times as many, and at least so many.
+/// What a target may grow to at once, by default: this multiple of its size, and at least this number.
 const GROWTH: (i64, i64) = (2, 4);
 
 /// A number at a time.
@@ -31,9 +31,9 @@ pub(super) struct Memory {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LimitedScale {
     pub replicas: i64,
-    /// The reason and the message of the condition `AbleToScale`.
+    /// The reason and message of the condition `AbleToScale`.
     pub able: (&'static str, &'static str),
-    /// Those of `ScalingLimited`, and whether it is so.
+    /// Those of `ScalingLimited`, and whether it is true.
     pub limited: (bool, &'static str, &'static str),
 }
 
@@ -55,7 +55,7 @@ const TOO_MANY: (&str, &str) = ("TooManyReplicas", "the desired replica count is
 const TOO_FEW: (&str, &str) = ("TooFewReplicas", "the desired replica count is less than the minimum replica count");
 
 impl LimitedScale {
-    /// Whether time alone may allow more.
+    /// Whether more may be allowed after some time, without any change.
     pub fn passes(&self) -> bool {
         let reasons = [self.able.0, self.limited.1];
         [STABLE_DOWN, STABLE_UP, FAST_UP, FAST_DOWN].iter().any(|(reason, _)| reasons.contains(reason))
@@ -63,14 +63,14 @@ impl LimitedScale {
 }
 
 impl Memory {
-    /// Notes how many there are when the target is seen first.
+    /// Records how many replicas there are when the target is first seen.
     pub fn begin(&mut self, current: i64, now: Timestamp) {
         if self.recommended.is_empty() {
             self.recommended.push(Sample { number: current, at: now });
         }
     }
 
-    /// What becomes of `wanted` replicas, by the `spec` of the autoscaler.
+    /// The result for `wanted` replicas, given the `spec` of the autoscaler.
     pub fn allow(&mut self, spec: &Value, current: i64, wanted: i64, now: Timestamp) -> LimitedScale {
         let (least, most) = bounds(spec);
         match spec.get("behavior").filter(|behavior| !behavior.is_null()) {
@@ -91,7 +91,7 @@ impl Memory {
         }
     }
 
-    /// Notes that the target was changed.
+    /// Records a change of the target.
     pub fn note_change(&mut self, spec: &Value, before: i64, after: i64, now: Timestamp) {
         let Some(behavior) = spec.get("behavior").filter(|behavior| !behavior.is_null()) else { return };
         let (direction, samples) =
@@ -111,7 +111,7 @@ impl Memory {
         stable
     }
 
-    /// The number of now, unless all recommendations of one of the two windows are beyond it.
+    /// The current number, unless all recommendations in one of the two windows are beyond it.
     fn stable_by(&mut self, behavior: &Value, current: i64, wanted: i64, now: Timestamp) -> i64 {
         let window = |direction: &str, default: i64| {
             let seconds = behavior.at(&[direction, "stabilizationWindowSeconds"]).and_then(Value::as_i64);
@@ -126,7 +126,7 @@ impl Memory {
         current.max(up).min(down)
     }
 
-    /// One that says the same as the last takes its place: it counts for longer.
+    /// A recommendation that equals the last one replaces it, and so counts for longer.
     fn recommend(&mut self, number: i64, now: Timestamp) {
         match self.recommended.last_mut() {
             Some(last) if last.number == number => last.at = now,
@@ -176,7 +176,7 @@ impl Memory {
     }
 }
 
-/// The least and the most replicas.
+/// The minimum and maximum number of replicas.
 pub(super) fn bounds(spec: &Value) -> (i64, i64) {
     (spec.get("minReplicas").and_then(Value::as_i64).unwrap_or(1), int_at(spec, &["maxReplicas"]))
 }
@@ -200,8 +200,8 @@ fn by_default(current: i64, wanted: i64, least: i64, most: i64) -> (i64, (&'stat
     }
 }
 
-/// What the policies of one direction come to: `further` is what goes the further of two, which counts unless the least
-/// change is asked for.
+/// The limit from the policies of one direction: `further` picks the larger change of two, which counts unless the
+/// policies select the smallest one.
 fn rate(rules: Option<&Value>, current: i64, further: fn(i64, i64) -> i64, proposed: impl Fn(&Value) -> i64) -> i64 {
     let Some(rules) = rules else { return current };
     let proposals = rules.items_at(&["policies"]).iter().map(proposed);

@@ -1,4 +1,4 @@
-//! One look at an autoscaler: its target, the pods of that, and what its metrics ask for together.
+//! One look at an autoscaler: its target, the pods of that, and what its metrics propose together.
 
 use jiff::Timestamp;
 
@@ -15,10 +15,10 @@ use crate::store::Collection;
 use crate::value::Value;
 
 pub(super) const AUTOSCALERS: Kind = Kind("autoscaling", "horizontalpodautoscalers");
-/// How often a change of the scale is tried again that another change got ahead of.
+/// How often a change of the scale is retried after a conflict with another change.
 const ATTEMPTS_MAX: usize = 5;
 
-/// How many replicas a target is to have, and why.
+/// How many replicas a target must have, and why.
 pub(super) struct ScaleDecision {
     pub replicas: i64,
     pub reason: String,
@@ -61,7 +61,7 @@ pub(super) enum PodsError {
 }
 
 impl PodsError {
-    /// Of the condition `ScalingActive`.
+    /// The reason for the condition `ScalingActive`.
     fn reason(&self) -> &'static str {
         match self {
             PodsError::Missing | PodsError::Unreadable(_) => "InvalidSelector",
@@ -70,7 +70,7 @@ impl PodsError {
     }
 }
 
-/// Why the metrics together ask for nothing.
+/// Why the metrics together propose nothing.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum MetricsError {
     #[error(transparent)]
@@ -135,7 +135,7 @@ impl<'l> Look<'l> {
         self.write(current, desired, statuses, false).await
     }
 
-    /// Gives the target so many replicas.
+    /// Sets the target's number of replicas.
     pub async fn change(&self, target: &Target, scale: &mut Value, replicas: i64) -> Result<(), Status> {
         let mut attempt = 1;
         loop {
@@ -150,7 +150,7 @@ impl<'l> Look<'l> {
         }
     }
 
-    /// What a change of wakes it: the target, and objects that have metrics.
+    /// The objects whose changes wake it: the target, and objects that have metrics.
     pub async fn watched(&self, target: &Target) -> Result<Vec<(Collection, String)>, Status> {
         let mut watched = vec![(target.resource.collection.clone(), target.key())];
         let (namespace, _) = place(self.autoscaler);
@@ -162,8 +162,8 @@ impl<'l> Look<'l> {
         Ok(watched)
     }
 
-    /// What all metrics together ask for, whether all of them do, and the status of each. An error is what to tell where the
-    /// target is to be left alone.
+    /// What all metrics together propose, whether all of them propose something, and the status of each. An error is
+    /// the message if the target must be left alone.
     pub async fn ask(
         &mut self,
         scale: &Value,
@@ -192,7 +192,7 @@ impl<'l> Look<'l> {
                 }
                 Err(unable) => {
                     self.client.tell_warning(self.autoscaler, unable.reason, unable.why.clone());
-                    // What Go has of a metric of which nothing is known.
+                    // Go's value for a metric of which nothing is known.
                     statuses.push(object! { "type" => "" });
                     invalid += 1;
                     first.get_or_insert(unable);
@@ -203,7 +203,7 @@ impl<'l> Look<'l> {
         let all = specs.len();
         match (most, first) {
             (Some(asked), None) => Ok((Ok((self.active(asked, is_starting), true)), statuses)),
-            // Those that are known may add replicas, but take none away.
+            // The known metrics may add replicas, but not remove any.
             (Some(asked), Some(_)) if asked.replicas >= current => {
                 Ok((Ok((self.active(asked, is_starting), false)), statuses))
             }
@@ -222,7 +222,7 @@ impl<'l> Look<'l> {
         MetricProposal { is_starting, ..asked }
     }
 
-    /// The pods of the target, if no other autoscaler has some of them. Why not is told, too.
+    /// The pods of the target, if no other autoscaler has some of them. Otherwise it also reports why.
     async fn pods(
         &mut self,
         scale: &Value,
@@ -231,7 +231,7 @@ impl<'l> Look<'l> {
         let found = self.selected(scale.str_at(&["status", "selector"]), others).await?;
         if let Err(error) = &found {
             let (reason, why) = (error.reason(), error.to_string());
-            // The event has a reason of its own, and the condition a text.
+            // The event has its own reason, and the condition its own text.
             let (told, said) = match error {
                 PodsError::Missing => ("SelectorRequired", "the HPA target's scale is missing a selector"),
                 _ => (reason, why.as_str()),
@@ -265,7 +265,7 @@ impl<'l> Look<'l> {
         Ok(Err(PodsError::Ambiguous { selector: text.to_owned(), keys }))
     }
 
-    /// What one metric asks for.
+    /// What one metric proposes.
     async fn ask_one(
         &self,
         metric: &Value,

@@ -1,4 +1,4 @@
-//! What is measured: a test writes it on objects.
+//! The measurements: a test writes them into annotations of objects.
 //!
 //! | metric | where it is read |
 //! |---|---|
@@ -7,7 +7,8 @@
 //! | of an object | the same of that object |
 //! | from outside | the same of the autoscaler |
 //!
-//! All is as of now, and selectors of metrics choose nothing. What is missing is told as kube-controller-manager tells it.
+//! All values are current, and metric selectors have no effect. Missing metrics are reported as kube-controller-manager
+//! does.
 //!
 //! Source: `pkg/controller/podautoscaler/metrics`, release 1.37.
 
@@ -19,7 +20,7 @@ use crate::value::Value;
 const USAGE: &str = "kwok.x-k8s.io/usage-";
 const METRIC: &str = "metrics.skiff.kubeskiff.dev/";
 
-/// Why a metric is not there.
+/// Why a metric is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum MetricError {
     #[error("no metrics returned from resource metrics API")]
@@ -31,7 +32,7 @@ pub(super) enum MetricError {
 /// Thousandths by the names of pods.
 pub(super) type OfPods = BTreeMap<String, i64>;
 
-/// What the pods use of a resource; of one container, where it is named.
+/// What the pods use of a resource; of one container, if it is given.
 ///
 /// # Errors
 /// That none is measured.
@@ -73,7 +74,7 @@ fn name_of(pod: &Value) -> String {
     pod.str_at(&["metadata", "name"]).to_owned()
 }
 
-/// Thousandths as a status has them: memory in powers of two where that leaves no rest.
+/// Thousandths in the form of a status: memory in powers of two if that is exact.
 pub(super) fn written(resource: &str, milli: i64) -> String {
     const SUFFIXES: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
     if resource == "memory" && milli % 1000 == 0 && milli / 1000 >= 1024 {

@@ -1,10 +1,11 @@
-//! HorizontalPodAutoscalers: their targets follow what is measured.
+//! HorizontalPodAutoscalers: their targets follow the measurements.
 //!
-//! In: annotations that stand for measurements ([`metrics`]). What a metric asks for is in [`replicas`], what history allows
-//! in [`limits`], both pure. A change is looked at as it comes; after a target was changed, the next look is as long after it
-//! as kube-controller-manager's. What only time changes is looked at in the same rhythm, and nothing otherwise.
+//! In: annotations that represent measurements ([`metrics`]). What a metric proposes is in [`replicas`], what history
+//! allows in [`limits`], both pure. Changes are handled when they occur; after a target was changed, the next look
+//! follows at the interval of kube-controller-manager. What changes only with time is looked at with the same interval;
+//! nothing else is.
 //!
-//! What was recommended and done is in memory, as it is there: after a new start it begins anew.
+//! Past recommendations and changes are in memory, as in kube-controller-manager: after a restart they begin anew.
 //!
 //! Source: `pkg/controller/podautoscaler` of Kubernetes 1.37.
 
@@ -32,7 +33,7 @@ use crate::meta::Status;
 use crate::store::{ChangeEvent, Collection};
 use crate::value::Value;
 
-/// How long there is between two looks.
+/// The time between two looks.
 const PERIOD_S: i64 = 15;
 const AGAIN: Progress = Progress::After(Duration::from_secs(PERIOD_S.unsigned_abs()));
 
@@ -45,13 +46,14 @@ struct Autoscalers {
 #[derive(Default)]
 struct AutoscalerState {
     memory: Memory,
-    /// When its target was changed.
+    /// When its target was last changed.
     changed: Option<Timestamp>,
     /// The selector of its target's pods.
     selector: String,
-    /// Whether the others of the namespace are still to be told of this selector: it may be about pods of theirs.
+    /// Whether the other autoscalers of the namespace must still be queued because of this selector: it may select
+    /// their pods.
     is_news: bool,
-    /// What it depends on beside pods.
+    /// What it depends on besides pods.
     watched: Vec<(Collection, String)>,
 }
 
@@ -130,7 +132,7 @@ impl Autoscalers {
         Ok(if is_changed || !decision.is_settled { AGAIN } else { Progress::Done })
     }
 
-    /// Remembers what a target is like that an autoscaler has found.
+    /// Remembers the properties of an autoscaler's target.
     fn remember(&self, look: &Look<'_>, scale: &Value, watched: Vec<(Collection, String)>) {
         let selector = scale.str_at(&["status", "selector"]);
         self.with(look.key, |known| {
@@ -140,7 +142,8 @@ impl Autoscalers {
         });
     }
 
-    /// How many replicas the target of this scale is to have; `None` where its metrics don't say it, which is then told.
+    /// How many replicas the target of this scale must have; `None` if its metrics don't determine that, which is then
+    /// reported.
     async fn decide(&self, look: &mut Look<'_>, scale: &Value) -> Result<Option<ScaleDecision>, Status> {
         let (least, most) = bounds(look.spec());
         let current = int_at(scale, &["spec", "replicas"]);
@@ -188,7 +191,7 @@ impl Autoscalers {
         Ok(Some(ScaleDecision { replicas: allowed.replicas, reason, statuses, is_settled }))
     }
 
-    /// Tells and remembers that the target was changed.
+    /// Reports and remembers that the target was changed.
     fn note_change(&self, look: &mut Look<'_>, current: i64, decision: &ScaleDecision) {
         let ScaleDecision { replicas, reason, .. } = decision;
         let message = format!("the HPA controller was able to update the target scale to {replicas}");
@@ -242,7 +245,7 @@ mod tests {
         };
         check("b/z", &["b/x", "b/y"]);
         check("c/z", &[]);
-        // One of cluster scope is in no namespace.
+        // An object in cluster scope is in no namespace.
         check("b", &[]);
     }
 }

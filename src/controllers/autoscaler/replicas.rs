@@ -1,6 +1,7 @@
-//! How many replicas a metric asks for.
+//! How many replicas a metric proposes.
 //!
-//! Pure: the pods and the time are handed in. Source: `pkg/controller/podautoscaler/replica_calculator.go`, release 1.37.
+//! Pure: the pods and the time are parameters. Source: `pkg/controller/podautoscaler/replica_calculator.go`, release
+//! 1.37.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +14,7 @@ use crate::kinds::pod_object::conditions;
 use crate::meta::quantity::Quantity;
 use crate::value::Value;
 
-/// How long after its start the processor time of a pod says little.
+/// How long after its start the CPU usage of a pod means little.
 const STARTING: SignedDuration = SignedDuration::from_mins(5);
 /// How long after its start a pod may not have been ready yet.
 const FIRST_READY: SignedDuration = SignedDuration::from_secs(30);
@@ -28,7 +29,7 @@ pub(super) struct Tolerances {
 }
 
 impl Tolerances {
-    /// Those of an autoscaler.
+    /// The tolerances of an autoscaler.
     pub fn of(spec: &Value) -> Self {
         let asked = |direction: &str| {
             let text = spec.str_at(&["behavior", direction, "tolerance"]);
@@ -42,17 +43,17 @@ impl Tolerances {
     }
 }
 
-/// What a metric of pods comes to.
+/// The result of a metric of pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Proposal {
     pub replicas: i64,
     /// What a pod uses on average, in thousandths.
     pub average: i64,
-    /// The part of its requests, in hundredths; 0 where these do not count.
+    /// As a percentage of its requests; 0 if these do not count.
     pub utilization: i64,
 }
 
-/// Why a metric comes to nothing.
+/// Why a metric has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ReplicasError {
     #[error("no metrics returned matched known pods")]
@@ -74,7 +75,7 @@ pub(super) enum ReplicasError {
 pub(super) struct Scene<'s> {
     /// The pods of the target.
     pub pods: &'s [&'s Value],
-    /// The replicas that the target is to have.
+    /// The replicas that the target currently wants.
     pub current: i64,
     pub tolerances: Tolerances,
     pub now: Timestamp,
@@ -96,7 +97,7 @@ impl Scene<'_> {
         !self.groups(&all, resource).unready.is_empty()
     }
 
-    /// Replicas by a part of the requests of the pods, in hundredths; `container` is empty for all of them.
+    /// Replicas by a percentage of the pods' requests; `container` is empty for all of them.
     ///
     /// # Errors
     /// Why there are none.
@@ -174,14 +175,14 @@ impl Scene<'_> {
         Ok(up(ratio * self.pods.iter().filter(is_ready).count() as f64))
     }
 
-    /// Replicas by a value of which each is to have `target`, and what each of `counted` has of it.
+    /// Replicas by a value of which each one should have `target`, and the share of each of `counted`.
     pub fn by_share(&self, used: i64, target: i64, counted: i64) -> (i64, i64) {
         let ratio = used as f64 / (target as f64 * counted as f64);
         let replicas = if self.tolerances.holds(ratio) { counted } else { up(used as f64 / target as f64) };
         (replicas, (used as f64 / counted as f64).ceil() as i64)
     }
 
-    /// Takes away what does not count, and tells the pods apart.
+    /// Removes values that do not count, and groups the pods.
     fn take_away(&self, used: &mut OfPods, resource: &str) -> Result<Groups, ReplicasError> {
         if self.pods.is_empty() {
             return Err(ReplicasError::WithoutPods);
@@ -214,7 +215,7 @@ impl Scene<'_> {
         groups
     }
 
-    /// Whether the processor time of a pod is that of its start.
+    /// Whether the CPU usage of a pod is that of its start.
     fn is_starting(&self, pod: &Value) -> bool {
         let (Some(ready), Some(start)) = (conditions::find(pod, "Ready"), time_at(pod, &["status", "startTime"]))
         else {
@@ -226,7 +227,7 @@ impl Scene<'_> {
         if after(STARTING) > self.now { is_unready } else { is_unready && after(FIRST_READY) > since }
     }
 
-    /// The replicas where all pods that count are known.
+    /// The replicas if all pods that count are measured.
     fn without_doubt(&self, groups: &Groups, ratio: f64) -> Option<i64> {
         if !groups.missing.is_empty() || (!groups.unready.is_empty() && ratio > 1.0) {
             return None;
@@ -234,7 +235,7 @@ impl Scene<'_> {
         Some(if self.tolerances.holds(ratio) { self.current } else { up(ratio * groups.ready as f64) })
     }
 
-    /// The replicas where some were guessed: never such that the direction changes.
+    /// The replicas if some values were guessed: the direction never changes.
     fn doubted(&self, before: f64, ratio: f64, counted: usize) -> i64 {
         let turns = (before < 1.0 && ratio > 1.0) || (before > 1.0 && ratio < 1.0);
         if self.tolerances.holds(ratio) || turns {
@@ -290,8 +291,8 @@ fn request(pod: &Value, container: &str, resource: &str) -> Result<i64, Replicas
     }
 }
 
-/// Pods of which nothing is known use all that they may where others use little, and nothing where others use much; so do
-/// those that are not ready.
+/// Pods without a measurement count as fully used if the others use little, and as idle if the others use much; the
+/// same holds for pods that are not ready.
 fn guess(used: &mut OfPods, groups: &Groups, ratio: f64, much: impl Fn(&str) -> i64) {
     if ratio < 1.0 {
         groups.missing.iter().for_each(|pod| _ = used.insert(pod.clone(), much(pod)));
@@ -320,7 +321,7 @@ mod tests {
         yaml::decode(text.as_bytes()).expect("YAML")
     }
 
-    /// What becomes of pods that use so many thousandths of the one processor that each requests.
+    /// The result for pods that each request one CPU and use this many thousandths of it.
     #[track_caller]
     fn check(pods: &[Value], used: &[(&str, i64)], target: i64, expected: Result<i64, &str>) {
         let pods: Vec<&Value> = pods.iter().collect();
@@ -354,10 +355,10 @@ mod tests {
     fn what_is_not_known_never_turns_the_direction() {
         let pending = pod("c", "status: {phase: Pending}");
         let pods = [pod("a", ""), pod("b", ""), pending];
-        // One that waits counts as idle where others use much.
+        // An unready pod counts as idle if the others use much.
         check(&pods, &[("a", 1000), ("b", 1000)], 50, Ok(4));
         check(&pods, &[("a", 600), ("b", 600)], 50, Ok(3));
-        // One without a measure counts as busy where others use little.
+        // A pod without a measurement counts as busy if the others use little.
         let pods = [pod("a", ""), pod("b", ""), pod("c", "")];
         let utilization = |used: &[(&str, i64)]| {
             let pods: Vec<&Value> = pods.iter().collect();

@@ -1,4 +1,4 @@
-//! What one metric of an autoscaler asks for, by where it comes from, and what is said where it asks for nothing.
+//! What one metric of an autoscaler proposes, by its source, and the messages if it proposes nothing.
 
 use super::super::client::place;
 use super::super::selector_text::go_selector;
@@ -8,25 +8,25 @@ use crate::meta::quantity::Quantity;
 use crate::object;
 use crate::value::Value;
 
-/// What a metric asks for.
+/// What a metric proposes.
 pub(super) struct MetricProposal {
     pub replicas: i64,
-    /// What it is called in events.
+    /// Its name in events.
     pub name: String,
     pub status: Value,
     pub is_starting: bool,
 }
 
-/// Why a metric asks for nothing.
+/// Why a metric proposes nothing.
 pub(super) struct Unable {
     pub reason: &'static str,
-    /// As the condition and its event have it.
+    /// The text for the condition and its event.
     pub why: String,
-    /// As it is told of all metrics.
+    /// The text in the message about all metrics.
     pub told: String,
 }
 
-/// Why a source asks for nothing, in the words of kube-controller-manager.
+/// Why a source proposes nothing, in the words of kube-controller-manager.
 #[derive(Debug, thiserror::Error)]
 enum SourceError {
     #[error("unable to get metrics for resource {resource}: {error}")]
@@ -54,7 +54,7 @@ enum SourceError {
 }
 
 impl Unable {
-    /// A text that all metrics are told of in other words than the metric itself.
+    /// An error with a different text in the message about all metrics.
     fn new(reason: &'static str, why: &impl ToString, told: String) -> Self {
         Unable { reason, why: why.to_string(), told }
     }
@@ -92,7 +92,7 @@ pub(super) fn of_resource(metric: &Value, scene: &Scene<'_>, source: &'static st
     Ok(MetricProposal { replicas, name, status, is_starting: scene.has_unready(resource) })
 }
 
-/// What the use of a resource comes to, and what it is called.
+/// The result for the use of a resource, and its name.
 fn usage(spec: &Value, scene: &Scene<'_>, is_of_container: bool) -> (Result<Proposal, SourceError>, String) {
     let (resource, container) = (spec.str_at(&["name"]), spec.str_at(&["container"]));
     let target = spec.get("target").unwrap_or(&Value::Null);
@@ -129,7 +129,7 @@ pub(super) fn of_pods(metric: &Value, scene: &Scene<'_>) -> Result<MetricProposa
     Ok(MetricProposal { replicas, name, status, is_starting: scene.has_unready("") })
 }
 
-/// What the described object has, which is there with the plural name of its kind, if it is.
+/// A metric of the described object, which is given with the plural name of its kind, if it exists.
 pub(super) fn of_object(
     (plural, object): (String, Option<Value>),
     namespace: &str,
@@ -175,7 +175,7 @@ pub(super) fn of_object(
     Ok(MetricProposal { replicas, name: called, status, is_starting: false })
 }
 
-/// A metric from outside, which stands on the autoscaler.
+/// An external metric, which is an annotation of the autoscaler.
 pub(super) fn of_others(
     autoscaler: &Value,
     metric: &Value,

@@ -84,7 +84,7 @@ impl Reconciler for DaemonSets {
 }
 
 impl DaemonSets {
-    /// Tells of a pod that goes as it has come to its end.
+    /// Reports a pod that is deleted because it has ended.
     fn tell_of_ended(&self, set: &Value, pod: &Value) {
         let (key, node) = (key_of(pod), node_of(pod));
         match pod.str_at(&["status", "phase"]) {

@@ -1,6 +1,6 @@
-//! What is to be done for a DaemonSet, by what was seen of it: pods that are made and pods that go, and its status.
+//! The plan for a DaemonSet, based on its observed state: the pods to create and to delete, and its status.
 //!
-//! In: the set, its pods, the nodes, the time. Nothing is asked for here, and nothing is written.
+//! In: the set, its pods, the nodes, the time. Nothing is read or written here.
 //!
 //! Source: `pkg/controller/daemon` of Kubernetes 1.37.
 
@@ -29,7 +29,7 @@ const TOLERATED: [(&str, &str); 6] = [
     ("node.kubernetes.io/unschedulable", "NoSchedule"),
 ];
 
-/// The node that a pod is on, or is to be on.
+/// The node that a pod is on, or is meant for.
 pub(super) fn node_of(pod: &Value) -> &str {
     match pod.str_at(&["spec", "nodeName"]) {
         "" => {
@@ -44,7 +44,7 @@ pub(super) fn node_of(pod: &Value) -> &str {
     }
 }
 
-/// The pods of each node; one that has ended and goes is not looked at.
+/// The pods of each node; a pod that has ended and is being deleted is ignored.
 fn by_node(found: &[Value]) -> BTreeMap<&str, Vec<&Value>> {
     let mut by_node: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
     let counted = found.iter().filter(|pod| !(pods::is_over(pod) && is_going(pod)));
@@ -57,19 +57,19 @@ fn by_node(found: &[Value]) -> BTreeMap<&str, Vec<&Value>> {
 /// A DaemonSet as it was seen.
 pub(super) struct ObservedDaemonSet<'s> {
     set: &'s Value,
-    /// What each node says.
+    /// The verdict about each node.
     nodes: BTreeMap<&'s str, NodeVerdict>,
     pods: BTreeMap<&'s str, Vec<&'s Value>>,
-    /// Of the present template.
+    /// The hash of the current template.
     hash: &'s str,
     now: Timestamp,
 }
 
-/// What a node says to a DaemonSet.
+/// Whether a DaemonSet may have a pod on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NodeVerdict {
     Yes,
-    /// What is there may stay.
+    /// Existing pods may stay.
     ToStay,
     No,
 }
@@ -132,10 +132,10 @@ pub(super) fn new_pod(set: &Value, node: &str, hash: &str, reference: Value) -> 
     pod
 }
 
-/// What is to be done.
+/// The plan.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct DaemonPlan<'p> {
-    /// On these nodes.
+    /// The nodes that get a pod.
     pub create: BTreeSet<&'p str>,
     /// These pods, by their names.
     pub delete: BTreeMap<&'p str, &'p Value>,
@@ -179,7 +179,7 @@ pub(super) fn plan<'s>(seen: &ObservedDaemonSet<'s>) -> DaemonPlan<'s> {
     plan
 }
 
-/// Lets failed pods stay on nodes where one failed shortly before; and for how long.
+/// Keeps failed pods on nodes where another failed shortly before; returns for how long.
 pub(super) fn hold_back(
     seen: &ObservedDaemonSet<'_>,
     plan: &mut DaemonPlan<'_>,
@@ -205,7 +205,7 @@ pub(super) fn hold_back(
     again
 }
 
-/// Replaces pods of older templates: those that are not available anyway, and as many others as may be missing.
+/// Replaces pods of older templates: those that are not available anyway, and as many others as may be unavailable.
 fn roll<'s>(seen: &ObservedDaemonSet<'s>, plan: &mut DaemonPlan<'s>) {
     if seen.set.str_at(&["spec", "updateStrategy", "type"]) != "RollingUpdate" {
         return;
@@ -234,7 +234,7 @@ fn roll<'s>(seen: &ObservedDaemonSet<'s>, plan: &mut DaemonPlan<'s>) {
     plan.remove_all(others.into_iter().chain(available.into_iter().take(spare)).map(|(_, pod)| pod));
 }
 
-/// Makes new pods beside old ones, as many as may be too many; an old one goes once its successor is available.
+/// Creates new pods next to old ones, within the surge limit; an old one is deleted once its successor is available.
 fn surge_over<'s>(seen: &ObservedDaemonSet<'s>, most: i64, plan: &mut DaemonPlan<'s>) {
     let (mut surging, mut available) = (0, 0);
     let (mut at_once, mut candidates, mut homeless) = (Vec::new(), Vec::new(), Vec::new());
@@ -270,24 +270,24 @@ impl<'s> ObservedDaemonSet<'s> {
         ObservedDaemonSet { set, nodes: nodes.collect(), pods: by_node(found), hash, now }
     }
 
-    /// The names of the nodes that are to have a pod.
+    /// The names of the nodes that must have a pod.
     fn wanted(&self) -> impl Iterator<Item = &'s str> {
         self.nodes.iter().filter(|(_, allowed)| **allowed == NodeVerdict::Yes).map(|(name, _)| *name)
     }
 
-    /// An amount of the rolling update, of the nodes that are to have a pod.
+    /// An amount of the rolling update, relative to the nodes that must have a pod.
     fn amount(&self, field: &str) -> i64 {
         let rolling = self.set.at(&["spec", "updateStrategy", "rollingUpdate", field]);
         amount_of(rolling.filter(|amount| !amount.is_null()), self.wanted().count() as i64, true)
     }
 
-    /// Pods of the present template, and those of others.
+    /// Pods of the current template, and those of older ones.
     fn by_age<'p>(&self, pods: impl Iterator<Item = &'p Value>) -> (Vec<&'p Value>, Vec<&'p Value>) {
         pods.partition(|pod| pod.str_at(&["metadata", "labels", POD_HASH]) == self.hash)
     }
 
-    /// Of the pods on a node, those that are too many where one of either template may be there: all but the oldest of each, and
-    /// the old one where it is of no use any more.
+    /// The surplus pods on a node that may have one pod of each template: all but the oldest of each, and the old one
+    /// if it is no longer needed.
     fn surplus<'p>(&self, running: &[&'p Value]) -> Vec<&'p Value> {
         let (new, old) = self.by_age(running.iter().copied());
         let mut surplus: Vec<&Value> = new.iter().skip(1).chain(old.iter().skip(1)).copied().collect();
@@ -374,7 +374,7 @@ mod tests {
         planned_of(&set(), nodes, found)
     }
 
-    /// The nodes that get a pod, and the pods that go.
+    /// The nodes that get a pod, and the pods to delete.
     fn planned_of(set: &Value, nodes: &[Value], found: &[Value]) -> (Vec<String>, Vec<String>) {
         let now = "2026-01-01T00:01:00Z".parse().expect("a time");
         let seen = ObservedDaemonSet::new(set, nodes, found, "new", now);

@@ -1,4 +1,4 @@
-//! The arithmetic of rolling updates: how many replicas each ReplicaSet of a Deployment is to have.
+//! The arithmetic of rolling updates: how many replicas each ReplicaSet of a Deployment must have.
 //!
 //! Source: `pkg/controller/deployment` and its `util`, release 1.37.
 
@@ -6,15 +6,15 @@ use crate::controllers::amounts::amount_of;
 use crate::controllers::client::int_at;
 use crate::value::Value;
 
-/// How many replicas each of the ReplicaSets was to have when it was scaled last.
+/// The Deployment's replicas when the ReplicaSet was last scaled.
 pub(super) const DESIRED: &str = "deployment.kubernetes.io/desired-replicas";
 pub(super) const MAX: &str = "deployment.kubernetes.io/max-replicas";
 
-/// What a Deployment wants.
+/// The numbers that a Deployment asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub replicas: i64,
-    /// How many there may be beyond them.
+    /// How many more there may be.
     pub surge: i64,
     /// How many of them need not be available.
     pub unavailable: i64,
@@ -29,7 +29,7 @@ impl Wanted {
         let rolling = |field| deployment.at(&["spec", "strategy", "rollingUpdate", field]);
         let surge = amount_of(rolling("maxSurge"), replicas, true);
         let unavailable = amount_of(rolling("maxUnavailable"), replicas, false);
-        // Where neither may be, nothing would ever change.
+        // If both were zero, nothing would ever change.
         let unavailable = if surge == 0 && unavailable == 0 { 1 } else { unavailable };
         Wanted { replicas, surge, unavailable: unavailable.min(replicas) }
     }
@@ -55,7 +55,7 @@ pub(super) fn sum<'s>(sets: impl IntoIterator<Item = &'s Value>, count: fn(&Valu
     sets.into_iter().map(count).sum()
 }
 
-/// How many replicas the new ReplicaSet is to have; `new` is what it has, `all` what all have.
+/// How many replicas the new ReplicaSet must have; `new` is how many it has, `all` how many all have.
 pub(super) fn of_new(wanted: Wanted, is_rolling: bool, new: i64, all: i64) -> i64 {
     if !is_rolling {
         return wanted.replicas;
@@ -67,9 +67,9 @@ pub(super) fn of_new(wanted: Wanted, is_rolling: bool, new: i64, all: i64) -> i6
     if room <= 0 { new } else { new + room.min(wanted.replicas - new) }
 }
 
-/// How many replicas the old ReplicaSets, of which the first are the oldest, are to have.
+/// How many replicas each of the old ReplicaSets must have; the oldest come first.
 ///
-/// First those go that are not available anyway, then as many as may be missing.
+/// First the unavailable ones are removed, then as many as may be unavailable.
 pub(super) fn of_old(wanted: Wanted, new: Option<&Value>, old: &[Value]) -> Vec<i64> {
     let mut sizes: Vec<i64> = old.iter().map(replicas).collect();
     let new_unavailable = new.map_or(0, |new| replicas(new) - available(new));
@@ -94,14 +94,14 @@ pub(super) fn of_old(wanted: Wanted, new: Option<&Value>, old: &[Value]) -> Vec<
     sizes
 }
 
-/// How many replicas each of several active ReplicaSets is to have after a Deployment was scaled: in proportion.
+/// How many replicas each of several active ReplicaSets must have after a Deployment was scaled: in proportion.
 ///
-/// What rounding leaves goes to the largest.
+/// The rounding remainder goes to the largest.
 pub(super) fn in_proportion(wanted: Wanted, total: i64, sets: &[Value]) -> Vec<i64> {
     let allowed = if wanted.replicas > 0 { wanted.max() } else { 0 };
     let to_add = allowed - sum(sets, replicas);
     let mut order: Vec<usize> = (0..sets.len()).collect();
-    // Of those of one size, the newer ones grow and the older ones shrink first.
+    // Among those of the same size, newer ones grow first and older ones shrink first.
     order.sort_by_key(|at| {
         let created = sets[*at].str_at(&["metadata", "creationTimestamp"]).to_owned();
         (std::cmp::Reverse(replicas(&sets[*at])), created)
@@ -130,7 +130,7 @@ pub(super) fn in_proportion(wanted: Wanted, total: i64, sets: &[Value]) -> Vec<i
     sizes
 }
 
-/// By how much a ReplicaSet grows or shrinks, to be the part of the whole that it was.
+/// By how much a ReplicaSet grows or shrinks, to keep its share of the total.
 fn fraction_of(wanted: Wanted, total: i64, set: &Value) -> i64 {
     let size = replicas(set);
     if wanted.replicas == 0 {
@@ -196,7 +196,7 @@ mod tests {
         let three = wanted(3, "1", "0");
         check(three, Some(set(1, 0)), &[set(3, 3)], &[3]);
         check(three, Some(set(1, 1)), &[set(3, 3)], &[2]);
-        // What never became available goes first.
+        // Replicas that never became available are removed first.
         check(three, Some(set(1, 0)), &[set(1, 0), set(3, 3)], &[0, 3]);
         check(wanted(10, "3", "2"), Some(set(3, 0)), &[set(10, 10)], &[8]);
         check(wanted(10, "3", "2"), Some(set(5, 5)), &[set(8, 8)], &[3]);

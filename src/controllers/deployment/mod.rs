@@ -1,4 +1,4 @@
-//! Deployments: ReplicaSets for each template that there was, of which the newest takes over at the pace of the strategy.
+//! Deployments: a ReplicaSet for each template, current or past; the newest takes over at the pace of the strategy.
 //!
 //! Source: `pkg/controller/deployment` of Kubernetes 1.37.
 
@@ -34,7 +34,7 @@ struct Deployments {
     family: Family,
 }
 
-/// A Deployment at work: itself, and its ReplicaSets as they are made and changed.
+/// A Deployment at work: itself, and its ReplicaSets, kept up to date with the changes made here.
 struct Rollout<'r> {
     client: &'r Client,
     family: &'r Family,
@@ -43,7 +43,7 @@ struct Rollout<'r> {
     new: Option<Value>,
     /// The oldest first.
     old: Vec<Value>,
-    /// How often the name of its ReplicaSet was taken.
+    /// How often the name for its ReplicaSet was taken.
     collisions: Option<i64>,
     now: Timestamp,
 }
@@ -74,7 +74,7 @@ impl Reconciler for Deployments {
         let sets = self.family.claimed(&self.client, &deployment, &selector).await?;
         let now = self.client.now();
         if let Some(status) = status::paused(&deployment, now).filter(|_| !is_going(&deployment)) {
-            // The change brings it up again.
+            // That change queues it again.
             return self.client.update_status(DEPLOYMENTS, &deployment, status).await.map(|()| Progress::Done);
         }
         let (new, old) = told_apart(&deployment, sets);
@@ -105,13 +105,13 @@ impl Rollout<'_> {
         }
     }
 
-    /// Whether the Deployment has other replicas than its active ReplicaSets know of.
+    /// Whether the Deployment's replicas differ from the number recorded in its active ReplicaSets.
     fn was_scaled(&self) -> bool {
         let mut active = self.old.iter().chain(&self.new).filter(|set| replicas(set) > 0);
         active.any(|set| annotated(set, DESIRED).is_some_and(|desired| desired != self.wanted.replicas))
     }
 
-    /// A rolling update: more of the new ones first, then less of the old ones.
+    /// A rolling update: first more new pods, then fewer old ones.
     async fn roll(mut self) -> Result<Progress, Status> {
         self.make_new(true).await?;
         let Some(new) = &self.new else { return Ok(Progress::Done) };
@@ -128,7 +128,7 @@ impl Rollout<'_> {
         self.write_status().await
     }
 
-    /// All of the old ones go before the first of the new ones comes.
+    /// All old pods are gone before the first new one is created.
     async fn recreate(mut self) -> Result<Progress, Status> {
         let none = vec![0; self.old.len()];
         self.mark_new().await?;
@@ -193,7 +193,7 @@ impl Rollout<'_> {
     }
 
     async fn write(self, status: Value) -> Result<Progress, Status> {
-        // What is stored lacks what was said meanwhile, so what was read is compared.
+        // The stored object lacks the changes made meanwhile, so the one that was read is compared.
         let key = key_of(&self.deployment);
         let Some(stored) = self.client.get(DEPLOYMENTS, &key).await? else { return Ok(Progress::Done) };
         let version = |object: &Value| object.str_at(&["metadata", "resourceVersion"]).to_owned();

@@ -1,4 +1,4 @@
-//! The ReplicaSet of the present template: it is made, or marked as the newest.
+//! The ReplicaSet of the current template: it is created, or marked as the newest.
 
 use super::figures::{self, DESIRED, MAX, replicas};
 use super::sets::{HASH, REVISION, revision, without_hash};
@@ -22,7 +22,7 @@ const OWN_ANNOTATIONS: [&str; 6] = [
 ];
 
 impl Rollout<'_> {
-    /// Makes the ReplicaSet of the present template, or marks the one that is there as the newest.
+    /// Creates the ReplicaSet of the current template, or marks the existing one as the newest.
     pub(super) async fn make_new(&mut self, is_rolling: bool) -> Result<(), Status> {
         if self.new.is_some() {
             return self.mark_new().await;
@@ -59,7 +59,7 @@ impl Rollout<'_> {
         self.set_revision().await
     }
 
-    /// Counts that the name of the ReplicaSet belongs to another one, so that it gets another name.
+    /// Counts a name collision with another ReplicaSet, so that a different name is used.
     async fn count_collision(&mut self, refused: Status, name: &str) -> Result<(), Status> {
         let key = match self.deployment.str_at(&["metadata", "namespace"]) {
             "" => name.to_owned(),
@@ -83,7 +83,7 @@ impl Rollout<'_> {
         Err(refused)
     }
 
-    /// The ReplicaSet of the present template.
+    /// The ReplicaSet of the current template.
     fn new_set(&self, size: i64) -> Value {
         let deployment = &self.deployment;
         let mut template = deployment.at(&["spec", "template"]).cloned().unwrap_or_default();
@@ -121,7 +121,7 @@ impl Rollout<'_> {
         self.old.iter().map(revision).max().unwrap_or_default()
     }
 
-    /// Gives the new ReplicaSet the newest revision, and what else the Deployment says of it.
+    /// Sets the newest revision on the new ReplicaSet, and the other settings of the Deployment.
     pub(super) async fn mark_new(&mut self) -> Result<(), Status> {
         let Some(new) = &self.new else { return Ok(()) };
         let mut marked = new.clone();
@@ -158,7 +158,7 @@ impl Rollout<'_> {
         self.set_revision().await
     }
 
-    /// Notes the revision of the new ReplicaSet in the Deployment.
+    /// Records the revision of the new ReplicaSet in the Deployment.
     async fn set_revision(&mut self) -> Result<(), Status> {
         let Some(new) = &self.new else { return Ok(()) };
         let revision = new.str_at(&["metadata", "annotations", REVISION]);
@@ -169,7 +169,7 @@ impl Rollout<'_> {
         let mut marked = self.deployment.clone();
         let annotations = marked.make_object().entry("metadata").make_object().entry("annotations").make_object();
         annotations.insert(REVISION, Value::from(revision));
-        // By way of the status, so that the generation, which counts changed annotations, stays as it is.
+        // Through the status, so that the generation, which counts changed annotations, stays the same.
         self.deployment = self.client.write_status(DEPLOYMENTS, &marked, status).await?;
         Ok(())
     }

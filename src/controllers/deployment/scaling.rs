@@ -7,7 +7,7 @@ use crate::meta::Status;
 use crate::value::Value;
 
 impl Rollout<'_> {
-    /// Spreads other replicas over the ReplicaSets that are there.
+    /// Distributes a changed number of replicas over the existing ReplicaSets.
     pub(super) async fn scale(&mut self) -> Result<(), Status> {
         let is_active = |set: &&Value| replicas(set) > 0;
         let active = self.old.iter().chain(&self.new).filter(is_active).count();
@@ -42,7 +42,7 @@ impl Rollout<'_> {
         }
     }
 
-    /// Gives all replicas to the one ReplicaSet that is active, or that would be.
+    /// Gives all replicas to the only active ReplicaSet, or to the one that would be.
     async fn scale_only(&mut self, mut sizes: Vec<i64>) -> Result<(), Status> {
         let wanted = self.wanted.replicas;
         let active = self.old.iter().position(|set| replicas(set) > 0);
@@ -65,7 +65,7 @@ impl Rollout<'_> {
         Ok(changed)
     }
 
-    /// Gives the old ReplicaSets their sizes, one for each; tells whether any has another one now.
+    /// Sets the sizes of the old ReplicaSets, one for each; returns whether any of them changed.
     pub(super) async fn scale_old(&mut self, sizes: &[i64]) -> Result<bool, Status> {
         let mut any = false;
         for (at, size) in sizes.iter().enumerate() {
@@ -79,7 +79,7 @@ impl Rollout<'_> {
         Ok(any)
     }
 
-    /// Gives a ReplicaSet a size, and notes what it is a part of.
+    /// Sets the size of a ReplicaSet, and records the total that it is a part of.
     async fn scale_set(&self, set: &Value, size: i64) -> Result<(Value, bool), Status> {
         let before = replicas(set);
         let known = (annotated(set, DESIRED), annotated(set, MAX));

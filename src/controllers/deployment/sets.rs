@@ -1,4 +1,4 @@
-//! The ReplicaSets of a Deployment: which is the one of the present template, and the revision of each.
+//! The ReplicaSets of a Deployment: which one has the current template, and the revision of each.
 
 use super::figures::annotated;
 use crate::value::Value;
@@ -6,7 +6,7 @@ use crate::value::Value;
 pub(super) const HASH: &str = "pod-template-hash";
 pub(super) const REVISION: &str = "deployment.kubernetes.io/revision";
 
-/// The ReplicaSet of the present template, and the others, the oldest first.
+/// The ReplicaSet of the current template, and the others, the oldest first.
 pub(super) fn told_apart(deployment: &Value, mut sets: Vec<Value>) -> (Option<Value>, Vec<Value>) {
     sets.sort_by_cached_key(|set| {
         let metadata = |field: &str| set.str_at(&["metadata", field]).to_owned();
@@ -18,7 +18,7 @@ pub(super) fn told_apart(deployment: &Value, mut sets: Vec<Value>) -> (Option<Va
     (new, sets)
 }
 
-/// A template without the label that tells it from others.
+/// A template without the label that distinguishes it from others.
 pub(super) fn without_hash(template: Option<&Value>) -> Value {
     let mut template = template.cloned().unwrap_or_default();
     if let Some(Value::Object(labels)) = template.at_mut(&["metadata", "labels"]) {

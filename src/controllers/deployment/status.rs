@@ -1,4 +1,4 @@
-//! The status of a Deployment: what it counts, and whether it gets on.
+//! The status of a Deployment: its counts, and whether it progresses.
 //!
 //! Source: `syncRolloutStatus` and `calculateStatus` of `pkg/controller/deployment`, release 1.37.
 
@@ -42,7 +42,7 @@ fn deadline_s(deployment: &Value) -> Option<i64> {
     seconds.filter(|seconds| *seconds != NO_DEADLINE)
 }
 
-/// The status with its counts and whether enough is available; whether it gets on stays as it was.
+/// The status with its counts and whether enough is available; the condition `Progressing` stays as it was.
 pub(super) fn counted(seen: ObservedDeployment<'_>, now: Timestamp) -> Value {
     let ObservedDeployment { deployment, new, .. } = seen;
     let count = |field: &'static str| -> i64 { seen.all().map(|set| int_at(set, &["status", field])).sum() };
@@ -75,7 +75,7 @@ pub(super) fn counted(seen: ObservedDeployment<'_>, now: Timestamp) -> Value {
     status
 }
 
-/// [`counted`], with whether the rollout gets on.
+/// [`counted`], with the condition `Progressing` of the rollout.
 pub(super) fn of_rollout(seen: ObservedDeployment<'_>, now: Timestamp) -> Value {
     let ObservedDeployment { deployment, new, .. } = seen;
     let mut status = counted(seen, now);
@@ -97,7 +97,7 @@ pub(super) fn of_rollout(seen: ObservedDeployment<'_>, now: Timestamp) -> Value 
             say(&mut conditions, PROGRESSING, ("True", COMPLETE, &message), now);
         }
         Some(_) if has_progressed(deployment, &status) => {
-            // Also where it says so already: the time of the last update is what the deadline counts from.
+            // This is set even if the condition is already true: the deadline counts from the time of the last update.
             let since = known.filter(|known| known.str_at(&["status"]) == "True");
             conditions::remove(&mut conditions, PROGRESSING);
             say(&mut conditions, PROGRESSING, ("True", "ReplicaSetUpdated", &format!("{what} is progressing.")), now);
@@ -123,7 +123,7 @@ pub(super) fn of_rollout(seen: ObservedDeployment<'_>, now: Timestamp) -> Value 
     status
 }
 
-/// What keeps replicas from being made: of the new ReplicaSet, else of an old one.
+/// The failure to create replicas: of the new ReplicaSet, or else of an old one.
 fn failure<'s>(seen: ObservedDeployment<'s>) -> Option<&'s Value> {
     let of = |set: &'s Value| conditions::find(conditions::of(set), "ReplicaFailure");
     seen.new.and_then(of).or_else(|| seen.old.iter().find_map(of))
@@ -155,7 +155,7 @@ fn has_timed_out(progressing: Option<&Value>, deadline_s: i64, now: Timestamp) -
     }
 }
 
-/// When a rollout that does not get on has to be looked at, as its deadline has passed.
+/// When the deadline of a rollout without progress passes, so that it must be checked again.
 pub(super) fn deadline(deployment: &Value, status: &Value, now: Timestamp) -> Option<Duration> {
     let seconds = deadline_s(deployment)?;
     let progressing = conditions::find(status.items_at(&["conditions"]), PROGRESSING)?;
@@ -163,11 +163,11 @@ pub(super) fn deadline(deployment: &Value, status: &Value, now: Timestamp) -> Op
         return None;
     }
     let since = time_at(progressing, &["lastUpdateTime"])?;
-    // A second later, as times are whole.
+    // One second later, as times have whole seconds.
     Some(left(since, seconds, now).unwrap_or_default() + Duration::from_secs(1))
 }
 
-/// Says of a rollout that it is paused, or goes on; `None` where it says so already.
+/// Sets the condition that a rollout is paused or resumed; `None` if it is already set.
 pub(super) fn paused(deployment: &Value, now: Timestamp) -> Option<Value> {
     deadline_s(deployment)?;
     let mut conditions = conditions::of(deployment).to_vec();
@@ -186,7 +186,7 @@ pub(super) fn paused(deployment: &Value, now: Timestamp) -> Option<Value> {
     Some(with_conditions(deployment, conditions))
 }
 
-/// Says what became of the new ReplicaSet; `None` where nothing asks for it.
+/// Sets the condition with the outcome for the new ReplicaSet; `None` if it is not needed.
 pub(super) fn said_of_new(deployment: &Value, said: (&str, &str, &str), now: Timestamp) -> Option<Value> {
     deadline_s(deployment)?;
     let mut conditions = conditions::of(deployment).to_vec();
@@ -268,7 +268,7 @@ mod tests {
         assert_eq!(message, "ReplicaSet \"s\" has successfully progressed.");
         assert_eq!(deadline(&seen, &done, at(30)), None);
         seen.make_object().insert("status", done);
-        // What was complete stays so when a pod is lost.
+        // A complete rollout stays complete when a pod is lost.
         assert_eq!(reasons(&check(&seen, &set(2, 1), 99)), [unavailable, "Progressing=True NewReplicaSetAvailable"]);
     }
 

@@ -1,4 +1,4 @@
-//! Hints: for whom each endpoint is, by the node or the zone that traffic comes from.
+//! Hints: for which nodes or zones of origin each endpoint is meant.
 //!
 //! Source: `k8s.io/endpointslice/trafficdist` and `k8s.io/endpointslice/topologycache`, release 1.37.
 
@@ -13,7 +13,7 @@ use crate::meta::quantity::Quantity;
 use crate::object;
 use crate::value::Value;
 
-/// How much more than its share a zone may have to bear.
+/// By how much the load of a zone may exceed its share.
 const OVERLOAD: f64 = 0.2;
 
 /// Which hints a service wants.
@@ -22,7 +22,7 @@ pub(super) enum Hints {
     None,
     SameZone,
     SameNode,
-    /// Each zone has as many endpoints as it has processors.
+    /// Each zone has endpoints in proportion to its CPUs.
     ByProcessors,
 }
 
@@ -41,7 +41,7 @@ impl Hints {
     }
 }
 
-/// Has each endpoint serve its own zone, or its own node first; those that are not ready stay as they are.
+/// Assigns each endpoint to its own zone, or to its own node first; endpoints that are not ready stay as they are.
 pub(super) fn point_nearby(hints: Hints, slices: &mut [Slice]) {
     for slice in slices.iter_mut() {
         for endpoint in &mut slice.endpoints {
@@ -65,7 +65,7 @@ fn hint<'n>(lists: impl Iterator<Item = (&'n str, &'n str)>, endpoint: &Value) -
     (hints != object! {}).then_some(hints)
 }
 
-/// Gives an endpoint these hints; tells whether it had others.
+/// Sets the hints of an endpoint; returns whether they changed.
 fn set(endpoint: &mut Value, hints: Option<Value>) -> bool {
     if endpoint.get("hints") == hints.as_ref() {
         return false;
@@ -85,7 +85,7 @@ fn is_ready(endpoint: &Value) -> bool {
     endpoint.at(&["conditions", "ready"]).and_then(Value::as_bool) == Some(true)
 }
 
-/// The processors of each node that pods are reached on.
+/// The CPUs of each node that serves endpoints.
 #[derive(Debug, Default)]
 pub(super) struct Zones(BTreeMap<String, Share>);
 
@@ -112,7 +112,7 @@ impl Share {
 }
 
 impl Zones {
-    /// Takes a node in, or that it is gone; tells whether that changes anything.
+    /// Records a node, or its removal; returns whether that changes anything.
     pub fn take_in(&mut self, name: &str, node: Option<&Value>) -> bool {
         let share = node.and_then(Share::of);
         if self.0.get(name) == share.as_ref() {
@@ -125,7 +125,8 @@ impl Zones {
         true
     }
 
-    /// Which part of all processors each zone has; `None` where that is not known of a node, or there are not several zones.
+    /// The fraction of all CPUs that each zone has; `None` if that is not known for a node, or if there are not several
+    /// zones.
     fn ratios(&self) -> Option<BTreeMap<&str, f64>> {
         let mut cpus: BTreeMap<&str, i64> = BTreeMap::new();
         for share in self.0.values() {
@@ -169,14 +170,14 @@ impl fmt::Display for Unshared {
     }
 }
 
-/// How many endpoints a zone is to have.
+/// How many endpoints a zone should have.
 struct Allocation {
     desired: f64,
     minimum: usize,
     maximum: usize,
 }
 
-/// Shares endpoints out among the zones as these have processors. Where that can't be done, no endpoint has a hint.
+/// Distributes endpoints over the zones in proportion to their CPUs. If that can't be done, no endpoint has a hint.
 pub(super) fn share_out(zones: &Zones, slices: &mut [Slice]) -> Result<(), Unshared> {
     let shared = try_to_share(zones, slices);
     if shared.is_err() {
@@ -243,7 +244,7 @@ fn keep_present(allocations: &BTreeMap<&str, Allocation>, slices: &mut [Slice]) 
     allocated
 }
 
-/// How many hints of endpoints each zone has; `None` where one has none, or a zone would have too many.
+/// How many hints of endpoints each zone has; `None` if an endpoint has none, or a zone would have too many.
 fn present(
     allocations: &BTreeMap<&str, Allocation>,
     allocated: &BTreeMap<String, usize>,
@@ -289,14 +290,14 @@ fn moves(allocations: &BTreeMap<&str, Allocation>, allocated: &BTreeMap<String, 
     (giving, receiving)
 }
 
-/// The zone with the greatest amount above nothing.
+/// The zone with the largest positive amount.
 fn most<'z, 'm>(amounts: &'m mut BTreeMap<&'z str, f64>) -> Option<(&'z str, &'m mut f64)> {
     let positive = amounts.iter_mut().filter(|(_, amount)| **amount > 0.0);
     let most = positive.reduce(|best, other| if *other.1 > *best.1 { other } else { best });
     most.map(|(zone, amount)| (*zone, amount))
 }
 
-/// Gives endpoints of zones that have too many to others.
+/// Moves endpoints from zones that have too many to others.
 fn move_over(slices: &mut [Slice], mut giving: Moves, mut receiving: Moves) {
     let endpoints = slices.iter_mut().filter(|slice| slice.is_changed).flat_map(|slice| &mut slice.endpoints);
     for endpoint in endpoints.filter(|endpoint| is_ready(endpoint)) {
@@ -367,7 +368,7 @@ mod tests {
             found[0].endpoints[0].at(&["hints"]),
             Some(&read("{forZones: [{name: a}], forNodes: [{name: here}]}"))
         );
-        // One that is not ready stays as it is, and without a wish there are no hints.
+        // An unready endpoint stays as it is, and without a preference there are no hints.
         found[0].endpoints[0].make_object().insert("conditions", read("{ready: false}"));
         point_nearby(Hints::SameZone, &mut found);
         assert_eq!(found[0].endpoints[0].items_at(&["hints", "forNodes"]).len(), 1);

@@ -1,6 +1,6 @@
-//! Which endpoint stands in which slice.
+//! Assigns endpoints to slices.
 //!
-//! Endpoints stay where they are: slices change as little as may be, since each change is sent to every node.
+//! Endpoints stay where they are: slices change as little as possible, since each change is sent to every node.
 //!
 //! Source: `reconcileByAddressType` and `reconcileByPortMapping` of `k8s.io/endpointslice`, release 1.37.
 
@@ -13,17 +13,17 @@ use crate::controllers::slices::{Changes, Identity, MANAGED_BY, SERVICE_NAME, id
 use crate::object;
 use crate::value::{Map, Value};
 
-/// The controller that the slices name as the one that manages them.
+/// The name of the managing controller in the slices.
 pub(super) const MANAGER: &str = "endpointslice-controller.k8s.io";
 const HEADLESS: &str = "service.kubernetes.io/headless";
 const TYPE: (&str, &str) = ("v1", "Service");
 /// How many endpoints a slice has at most.
 const ENDPOINTS_MAX: usize = 100;
 
-/// A slice as it is to be.
+/// The desired state of a slice.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Slice {
-    /// As it is stored; `None` for one that is to be made.
+    /// The stored slice; `None` if it must be created.
     there: Option<Value>,
     ports: Vec<Value>,
     pub endpoints: Vec<Value>,
@@ -57,7 +57,7 @@ impl Slice {
     }
 }
 
-/// The slices of one family of addresses, and those that are of no use any more.
+/// The slices of one family of addresses, and those that are no longer needed.
 #[derive(Debug)]
 pub(super) struct Layout {
     family: String,
@@ -73,7 +73,7 @@ struct Group {
     there: Vec<Value>,
 }
 
-/// Lays the endpoints of a service out over the slices of one family, some of which are `there`.
+/// Distributes the endpoints of a service over the slices of one family; `there` are the existing ones.
 pub(super) fn of(service: &Value, family: &str, members: &[Member], there: Vec<Value>) -> Layout {
     let count = there.len();
     let (ours, mut surplus): (Vec<Value>, Vec<Value>) = there.into_iter().partition(|slice| is_owned(slice, service));
@@ -105,7 +105,7 @@ pub(super) fn of(service: &Value, family: &str, members: &[Member], there: Vec<V
     Layout { family: family.to_owned(), slices, surplus }
 }
 
-/// Where there would be no slice, there is one without endpoints.
+/// If there would be no slice, there is one without endpoints.
 fn keep_place(labels: &Map, slices: &mut Vec<Slice>, surplus: &mut Vec<Value>) {
     let is_it = |slice: &Value| {
         slice.items_at(&["endpoints"]).is_empty()
@@ -142,7 +142,7 @@ fn place(group: Group, labels: &Map, surplus: &mut Vec<Value>) -> Vec<Slice> {
     slices.sort_by_key(|slice| (Reverse(slice.endpoints.len()), slice.name().to_owned()));
     slices.iter_mut().filter(|slice| slice.is_changed).for_each(|slice| slice.fill(&mut left));
     while !left.is_empty() {
-        // They are sorted by their length: the first that has room is the one that becomes fullest.
+        // They are sorted by length: the first with enough room is the one that becomes fullest.
         match slices.iter_mut().find(|slice| !slice.is_changed && slice.room() >= left.len()) {
             Some(slice) => {
                 slice.endpoints = slice.endpoints.drain(..).map(without_hints).collect();
@@ -159,7 +159,7 @@ fn place(group: Group, labels: &Map, surplus: &mut Vec<Value>) -> Vec<Slice> {
     slices
 }
 
-/// Keeps of a slice the endpoints that are still wanted, and takes these out of `left`.
+/// Keeps the endpoints of a slice that are still wanted, and removes these from `left`.
 fn keep(slice: Value, labels: &Map, left: &mut BTreeMap<Identity, Value>) -> Slice {
     let before = slice.items_at(&["endpoints"]);
     let mut kept = Vec::with_capacity(before.len());
@@ -213,7 +213,7 @@ fn labels_of(service: &Value) -> Map {
 }
 
 impl Layout {
-    /// Adds what is to be written. A slice that is to be made takes the place of one that is of no use any more.
+    /// Adds the necessary writes. A new slice replaces one that is no longer needed.
     pub fn into_changes(self, service: &Value, changes: &mut Changes) {
         let labels = labels_of(service);
         let (mut reused, foreign): (Vec<Value>, Vec<Value>) =
@@ -275,7 +275,7 @@ mod tests {
         [changes.create.len(), changes.update.len(), changes.delete.len()]
     }
 
-    /// The slices that such changes leave, with names.
+    /// The slices after such changes, with names.
     fn stored(changes: Changes) -> Vec<Value> {
         let mut slices = changes.create;
         for (number, slice) in slices.iter_mut().enumerate() {
@@ -302,7 +302,7 @@ mod tests {
     fn endpoints_stay_in_their_slices() {
         let slices = stored(changes(&members(0..150), &[]));
         assert_eq!(changes(&members(0..150), &slices), Changes::default());
-        // One that goes leaves its place free, and one that comes takes it.
+        // A removed endpoint leaves its place free, and a new one takes it.
         let fewer = changes(&members(1..150), &slices);
         assert_eq!((counts(&fewer), sizes(&fewer.update)), ([0, 1, 0], vec![99]));
         let other = changes(&members(1..151), &slices);

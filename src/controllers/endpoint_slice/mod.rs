@@ -28,13 +28,13 @@ struct EndpointSlices {
     topology: Mutex<Topology>,
 }
 
-/// What is known of zones, and who wants endpoints shared out among them.
+/// What is known about zones, and which services want endpoints distributed over them.
 #[derive(Default)]
 struct Topology {
     zones: Zones,
     /// The services that want it.
     wanting: BTreeSet<String>,
-    /// Those whose endpoints are shared out.
+    /// The services whose endpoints are distributed.
     hinted: BTreeSet<String>,
 }
 
@@ -54,7 +54,7 @@ impl Reconciler for EndpointSlices {
 
     fn note(&self, change: &ChangeEvent) -> Vec<String> {
         if SLICES.is(&change.collection) {
-            // One that somebody else has changed is mended.
+            // A slice that another client has changed is repaired.
             return self.slices.note(change);
         }
         if !NODES.is(&change.collection) {
@@ -90,7 +90,7 @@ impl EndpointSlices {
         topology.hinted.remove(key);
     }
 
-    /// Compares the slices that are wanted, family by family, with those that are there.
+    /// Compares the wanted slices, family by family, with the existing ones.
     fn changes(&self, service: &Value, members: &[Member], mut there: Vec<Value>) -> Changes {
         let mut changes = Changes::default();
         let hints = Hints::of(service);
@@ -109,7 +109,7 @@ impl EndpointSlices {
         changes
     }
 
-    /// Shares the endpoints of a service out among the zones, and tells where that begins or can't be done.
+    /// Distributes the endpoints of a service over the zones, and reports if that starts or can't be done.
     fn share_out(&self, service: &Value, family: &str, slices: &mut [layout::Slice]) {
         let key = key_of(service);
         let mut topology = self.topology.lock().unwrap_or_else(PoisonError::into_inner);
@@ -142,7 +142,7 @@ impl EndpointSlices {
         self.client.tell_warning(service, "TopologyAwareHintsDisabled", message);
     }
 
-    /// Tells of the pods that were left out as their nodes are not there; they are looked at again.
+    /// Reports the pods that were left out because their nodes do not exist; they are checked again later.
     fn tell_of_lost(&self, service: &Value, members: &[Member]) -> Progress {
         let (namespace, name) = place(service);
         let lost = members.iter().filter(|member| member.is_lost).map(|member| {

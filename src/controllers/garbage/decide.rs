@@ -1,31 +1,31 @@
-//! What becomes of an object, by how it is being deleted and how its owners are.
+//! Decides on an object, based on how it is being deleted and on the state of its owners.
 //!
 //! Pure: the collector reads the states and carries out the action.
 
 use crate::controllers::metadata::Going;
 
-/// An owner as a reference to it finds it.
+/// The state of a referenced owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// It is there.
+    /// It exists.
     Solid,
-    /// It is there until its dependents are deleted.
+    /// It exists until its dependents are deleted.
     Waiting,
-    /// It is not there: there is no such object where the dependent is, or it has another uid.
+    /// It does not exist: there is no such object in the dependent's namespace, or it has another uid.
     Absent,
-    /// Its kind is not served, so nobody knows.
+    /// Unknown, as its kind is not served.
     Unknown,
-    /// It is in a namespace and the dependent is not, which can't be.
+    /// It is in a namespace and the dependent is not, which is invalid.
     OutOfReach,
 }
 
-/// How the dependents of an object are.
+/// The state of an object's dependents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Dependents {
     pub any: bool,
     /// Some have `blockOwnerDeletion`.
     pub blocking: bool,
-    /// Some wait for their own dependents: there may be a cycle.
+    /// Some wait for their own dependents: so there may be a cycle.
     pub waiting: bool,
 }
 
@@ -33,13 +33,13 @@ pub(super) struct Dependents {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     Leave,
-    /// Look again when other kinds are served.
+    /// Check again when other kinds are served.
     LookAgain,
-    /// Let its dependents forget it, then take the finalizer away.
+    /// Remove it from its dependents' references, then remove the finalizer.
     OrphanDependents,
-    /// Take the finalizer away that waits for dependents.
+    /// Remove the finalizer that waits for dependents.
     EndForeground,
-    /// Remove the references to owners that are not there to stay.
+    /// Remove the references to owners that are gone or going.
     RemoveReferences,
     /// Delete it, its dependents first. `unblock`: it must not keep its owners meanwhile.
     DeleteForeground {

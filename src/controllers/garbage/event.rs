@@ -9,8 +9,8 @@ use crate::value::Value;
 
 const COMPONENT: &str = "garbage-collector-controller";
 
-/// Records that the owner that `reference` is to does not exist where the object refers to it. Nobody waits for an event:
-/// one that can't be written is left out.
+/// Records that the owner in `reference` does not exist in the object's namespace. If the event can't be written, it is
+/// dropped.
 ///
 /// Source: `reportInvalidNamespaceOwnerRef` of the garbage collector, and the event recorder of client-go 0.37.
 pub(super) async fn record_misplaced(registry: &Registry, target: &Target, item: &Stored, reference: &Value) {

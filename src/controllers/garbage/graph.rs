@@ -1,4 +1,5 @@
-//! References between objects: those that have owners, by their owners' uids, and those that wait for their dependents.
+//! References between objects: objects that have owners, by their owners' uids, and objects that wait for their
+//! dependents.
 //!
 //! It holds uids, keys and references of objects that own or are owned, and nothing else of them. All of it follows from
 //! what is stored.
@@ -26,16 +27,16 @@ impl Id {
     }
 }
 
-/// Where the object of a uid is.
+/// What is known about the place of the object with a uid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Presence {
-    /// Nobody has looked.
+    /// It has not been looked for.
     #[default]
     Unknown,
     At(Id),
     /// It was looked for, and is not among the objects of the kind that a reference names.
     NotFound,
-    /// It was here and is deleted: no other will have its uid.
+    /// It was deleted: no other object will have its uid.
     Gone(Id),
 }
 
@@ -52,7 +53,7 @@ struct Owned {
     links: Vec<Link>,
 }
 
-/// A uid that some object has for an owner's.
+/// A uid in an owner reference of some object.
 #[derive(Default)]
 struct Owner {
     dependents: HashSet<Id>,
@@ -63,12 +64,12 @@ struct Owner {
 pub(super) struct Graph {
     owned: HashMap<Id, Owned>,
     owners: HashMap<Arc<str>, Owner>,
-    /// The objects that are deleted in the foreground or leave orphans, by their uids.
+    /// The objects that are being deleted in the foreground or with orphaned dependents, by their uids.
     waiting: HashMap<Arc<str>, (Id, Going)>,
 }
 
 impl Graph {
-    /// Takes in the state of an object, and adds to `open` what may have something to be done now.
+    /// Records the state of an object, and adds to `open` the objects that may need an action now.
     pub fn put(&mut self, id: Id, stored: &Stored, open: &mut Vec<Id>) {
         self.set_going(&id, &stored.uid, metadata::going(stored), open);
         if let Some(owner) = self.owners.get_mut(&stored.uid) {
@@ -92,7 +93,7 @@ impl Graph {
         self.owned.insert(id, Owned { uid: Arc::clone(&stored.uid), links });
     }
 
-    /// Takes an object out, and adds to `open` what may have something to be done now.
+    /// Removes an object, and adds to `open` the objects that may need an action now.
     pub fn remove(&mut self, id: &Id, uid: &str, open: &mut Vec<Id>) {
         if let Some(owned) = self.unlink(id) {
             self.wake_owners(&owned.links, &[], open);
@@ -104,7 +105,7 @@ impl Graph {
         }
     }
 
-    /// Every object that may have something to be done.
+    /// Every object that may need an action.
     pub fn all(&self) -> Vec<Id> {
         let waiting = self.waiting.values().map(|(id, _)| id);
         waiting.chain(self.owned.keys()).cloned().collect()
@@ -115,11 +116,11 @@ impl Graph {
         self.owners.get(uid).into_iter().flat_map(|owner| &owner.dependents).cloned().collect()
     }
 
-    /// How the dependents of an owner are.
+    /// The state of an owner's dependents.
     pub fn describe(&self, uid: &str) -> Dependents {
         let Some(Owner { dependents, .. }) = self.owners.get(uid) else { return Dependents::default() };
         let blocks = |owned: &Owned| owned.links.iter().any(|link| *link.uid == *uid && link.blocks);
-        // Either may be many where the other is few: thousands of dependents go one by one, and each is a reason to look.
+        // Iterate over the smaller set: thousands of dependents are deleted one by one, and each deletion leads here.
         let waiting = if self.waiting.len() < dependents.len() {
             let mut waiting = self.waiting.values().filter(|(_, going)| *going == Going::Foreground);
             waiting.any(|(id, _)| dependents.contains(id))
@@ -139,12 +140,12 @@ impl Graph {
         self.waiting.get(uid).is_some_and(|(_, known)| *known == going)
     }
 
-    /// Where an owner is, as far as it was seen.
+    /// The place of an owner, as far as it is known.
     pub fn place_of(&self, uid: &str) -> Presence {
         self.owners.get(uid).map(|owner| owner.place.clone()).unwrap_or_default()
     }
 
-    /// Remembers where an owner was looked for and found, unless a change has told it meanwhile.
+    /// Remembers where an owner was looked for and found, unless a change has shown it meanwhile.
     pub fn found(&mut self, uid: &str, place: Presence) {
         if let Some(owner) = self.owners.get_mut(uid)
             && owner.place == Presence::Unknown
@@ -153,7 +154,7 @@ impl Graph {
         }
     }
 
-    /// Takes in what an object waits for. Its dependents have to do with that.
+    /// Records what an object waits for. This affects its dependents.
     fn set_going(&mut self, id: &Id, uid: &Arc<str>, going: Going, open: &mut Vec<Id>) {
         let before = match going {
             Going::Foreground | Going::Orphan => {
@@ -169,7 +170,7 @@ impl Graph {
         }
     }
 
-    /// Forgets the owners of an object.
+    /// Removes the links to the owners of an object.
     fn unlink(&mut self, id: &Id) -> Option<Owned> {
         let owned = self.owned.remove(id)?;
         for link in &owned.links {
@@ -183,7 +184,7 @@ impl Graph {
         Some(owned)
     }
 
-    /// Owners that wait are looked at again when a dependent no longer keeps them.
+    /// Waiting owners are checked again when a dependent no longer blocks them.
     fn wake_owners(&self, before: &[Link], links: &[Link], open: &mut Vec<Id>) {
         let kept: HashSet<&Link> = links.iter().collect();
         for link in before.iter().filter(|link| !kept.contains(link)) {
@@ -205,7 +206,7 @@ mod tests {
         Id { collection: Collection::new("", "things"), key: format!("default/{name}").into() }
     }
 
-    /// An object `name` of the uid `u-name`; its owners are `name` or, where they are kept by it, `!name`.
+    /// An object `name` of the uid `u-name`; its owners are `name` or, if it blocks their deletion, `!name`.
     fn put(graph: &mut Graph, name: &str, owners: &[&str], finalizer: Option<&str>) -> Vec<String> {
         let links = owners.iter().map(|owner| {
             let blocks = owner.starts_with('!');

@@ -1,18 +1,19 @@
-//! Garbage: objects go when their owners are gone, before them, or forget them, as the deletion of the owner asks for.
+//! Garbage: objects are deleted after or before their owners, or their references are removed, as the deletion of the
+//! owner requests.
 //!
-//! It takes in the changes of every kind, custom ones as they come and go, and keeps who refers to whom ([`graph`]). What to
-//! do with an object is decided from what is stored at that moment ([`decide()`]), and written under its uid and
-//! resourceVersion: doing it again does nothing, and whoever starts anew finds everything that was left.
+//! It reads the changes of every kind, including custom ones, and records the references between objects ([`graph`]).
+//! The action for an object is decided from what is stored at that moment ([`decide()`]), and written with its uid and
+//! resourceVersion as preconditions: repeating it has no effect, and after a restart everything that was left is found.
 //!
-//! The graph is an index of the objects that have owners, by their owners' uids, and of those that wait for
-//! dependents; nothing of any other object. At the start it is read from the rows whose bytes contain
-//! `"ownerReferences"` or one of the two finalizers, which the database picks out; later it follows the feed.
-//! References and finalizers are cut out of the stored bytes, and the rest is not decoded. What to do with an object
-//! is a pure function of its state and that of its owners at that moment (`decide`), read row by row where a
-//! collection is not in memory, and written under uid and resourceVersion: doing it twice, or in two replicas, does
-//! it once. An owner's finalizer is acted on only when its change has come by in the feed, so every older dependent
-//! of any kind is in the index. (Collections in a database of their own have revisions of their own: a change comes
-//! with all that was visible in the others then.)
+//! The graph is an index of the objects that have owners, by their owners' uids, and of those that wait for dependents;
+//! nothing of any other object. At the start it is read from the rows whose bytes contain `"ownerReferences"` or one of
+//! the two finalizers, which the database selects; later it follows the feed. References and finalizers are cut out of
+//! the stored bytes, and the rest is not decoded. The action for an object is a pure function of its state and that of
+//! its owners at that moment (`decide`), read row by row if a collection is not in memory, and written with uid and
+//! resourceVersion as preconditions: doing it twice, or in two replicas, has the same effect as once. An owner's
+//! finalizer is acted on only when its change has arrived in the feed, so every older dependent of any kind is in the
+//! index. (Collections in a database of their own have revisions of their own: a change comes with all that was visible
+//! in the others then.)
 //!
 //! Source: the garbage collector of Kubernetes 1.37.
 
@@ -41,15 +42,15 @@ use crate::store::{At, ChangeEvent, Collection, Moment, StoreError, Stored};
 use crate::value::{Value, json};
 use crate::work;
 
-/// How many dependents of an owner are made to forget it at once.
+/// From how many dependents a reference is removed concurrently.
 const FORGETTING_AT_ONCE: usize = 128;
 /// What it takes to look for an owner: its kind, then the object.
 const STEPS_PER_OWNER: usize = 50;
-/// What the stored bytes of an object contain that has owners or waits for dependents.
+/// The texts of which the stored bytes contain one if an object has owners or waits for dependents.
 const TEXTS: [&str; 3] = ["\"ownerReferences\"", "\"orphan\"", "\"foregroundDeletion\""];
 /// Its service account.
 const ACCOUNT: &str = "generic-garbage-collector";
-/// Events are owned by nobody: they go by themselves.
+/// Events have no owners: they expire.
 const EVENTS: [&str; 2] = ["/events", "events.k8s.io/events"];
 
 /// Collects garbage.
@@ -82,7 +83,7 @@ impl Controller for Garbage {
     fn note(&self, change: &ChangeEvent, queue: &mut Queue<Id>) {
         let now = Instant::now();
         if change.collection == self.registry.definitions.collection() {
-            // Those wait whose owners are of kinds that are not served.
+            // Objects may be waiting because the kinds of their owners were not served.
             queue.wake_all(now);
         }
         let mut open = Vec::new();
@@ -97,18 +98,18 @@ impl Controller for Garbage {
 
     async fn reconcile(&self, id: &Id) -> Result<Progress, Status> {
         match self.reconcile_object(id).await {
-            // It is gone: the change that says so follows.
+            // It is gone: a change will follow that shows this.
             Err(status) if status.code == 404 => Ok(Progress::Done),
             outcome => outcome,
         }
     }
 }
 
-/// An owner as a reference to it finds it.
+/// A referenced owner.
 struct Found {
     reference: Value,
     owner: Owner,
-    /// The collection of its kind, where that is served and has objects in namespaces.
+    /// The collection of its kind, if that is served and namespaced.
     collection: Option<Collection>,
 }
 
@@ -121,7 +122,7 @@ impl Garbage {
         self.graph.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does what is to be done with an object.
+    /// Executes the action for an object.
     async fn reconcile_object(&self, id: &Id) -> Result<Progress, Status> {
         let Some(item) = self.read(&id.collection, &id.key).await? else { return Ok(Progress::Done) };
         let going = metadata::going(&item);
@@ -129,8 +130,8 @@ impl Garbage {
         if going == Going::Otherwise || (going == Going::No && references.is_empty()) {
             return Ok(Progress::Done);
         }
-        // What has begun to wait since the newest change that was taken in is looked at with that change: no dependent that
-        // is older is unknown then.
+        // If the object has begun to wait since the newest change that was read, it is handled with that change: by
+        // then every older dependent is known.
         if going != Going::No && !self.graph().waits(&item.uid, going) {
             return Ok(Progress::Done);
         }
@@ -169,7 +170,7 @@ impl Garbage {
                 let kept = kept.map(|found| found.reference.clone()).collect();
                 self.set_list(target, item, "ownerReferences", kept).await
             }
-            // The deletion follows with the change that this is.
+            // The deletion follows when this change arrives.
             Action::DeleteForeground { unblock: true } if all().any(|reference| blocks(&reference)) => {
                 self.set_list(target, item, "ownerReferences", all().map(unblock).collect()).await
             }
@@ -186,14 +187,14 @@ impl Garbage {
     async fn target(&self, id: &Id) -> Result<Option<Target>, Status> {
         let Some((group, plural)) = id.collection.as_str().split_once('/') else { return Ok(None) };
         let Some(resource) = self.registry.resolve(group, plural).await? else { return Ok(None) };
-        // No webhook is asked for the version that is stored.
+        // This avoids webhooks: the stored version needs no conversion.
         let version = Arc::clone(resource.storage());
         let name = id.key.split_once('/').map_or(&*id.key, |(_, name)| name).to_owned();
         let namespace = id.namespace().to_owned();
         Ok(Some(Target { resource, version, subresource: Subresource::Main, namespace, name }))
     }
 
-    /// How the owner is that an object refers to. An owner in a namespace is in that of the object.
+    /// The state of the owner that an object refers to. A namespaced owner must be in the object's namespace.
     async fn find_owner(&self, dependent: &Target, reference: Value) -> Result<Found, Status> {
         let place = self.graph().place_of(reference.str_at(&["uid"]));
         // Its kind may be gone as well.
@@ -226,7 +227,7 @@ impl Garbage {
         Ok(Found { reference, owner, collection })
     }
 
-    /// Deletes the object if it still is as it was when this was decided.
+    /// Deletes the object if it has not changed since this was decided.
     async fn delete(&self, target: &Target, item: &Stored, policy: &str) -> Result<(), Status> {
         let options = DeleteRequest {
             uid: Some(item.uid.to_string()),
@@ -267,7 +268,7 @@ impl Garbage {
         self.set_list(target, item, "finalizers", kept.map(Value::String).collect()).await
     }
 
-    /// Replaces a list in the metadata of an object that still is as it was; an empty one goes.
+    /// Replaces a list in the metadata of an object that has not changed; an empty list is removed.
     async fn set_list(&self, target: &Target, item: &Stored, field: &str, items: Vec<Value>) -> Result<(), Status> {
         let list = if items.is_empty() { Value::Null } else { Value::Array(items) };
         let mut metadata = object! {
@@ -288,7 +289,7 @@ impl Garbage {
         self.registry.patch(target, &user, &request, &mut Warnings::default()).await.map(drop)
     }
 
-    /// Records that an owner is in another namespace than a reference to it looks for it.
+    /// Records that an owner is in a different namespace from the one where a reference looks for it.
     async fn report_misplaced(&self, target: &Target, item: &Stored, found: &Found) -> Result<(), Status> {
         let Some(collection) = &found.collection else { return Ok(()) };
         let uid = found.reference.str_at(&["uid"]);
@@ -306,7 +307,7 @@ impl Garbage {
         Ok(())
     }
 
-    /// Where in a collection the object of a uid is.
+    /// Looks for the object with a uid in a collection.
     async fn look_for(&self, collection: &Collection, uid: &str) -> Result<Presence, Status> {
         let snapshot = self.registry.storage.snapshot(collection, At::Newest).await;
         let snapshot = snapshot.map_err(|_| Status::internal_error("owners can't be read"))?;
@@ -321,7 +322,7 @@ fn unreadable(error: StoreError) -> Status {
     Status::internal_error(&error.to_string())
 }
 
-/// How an object is deleted that says so by its finalizers.
+/// The deletion policy that an object's finalizers ask for.
 fn policy_of(item: &Stored) -> &'static str {
     let finalizers = finalizers(item);
     let has = |name: &str| finalizers.iter().any(|finalizer| finalizer == name);
@@ -332,7 +333,7 @@ fn policy_of(item: &Stored) -> &'static str {
     }
 }
 
-/// The reference, which keeps its owner no longer.
+/// The reference, which no longer blocks its owner.
 fn unblock(mut reference: Value) -> Value {
     if blocks(&reference) {
         reference.make_object().insert("blockOwnerDeletion", Value::Bool(false));

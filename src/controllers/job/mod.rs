@@ -1,10 +1,10 @@
 //! Jobs: pods until enough have succeeded, or too many failed.
 //!
-//! A pod that has ended is counted before its finalizer is taken away, so that none is counted twice or lost: the status names
-//! it first, then the finalizer goes, then it is counted.
+//! Finished pods are counted by way of a finalizer, so that none is counted twice or lost: first the status lists the
+//! pod, then the finalizer is removed, then the pod is counted.
 //!
-//! Where failures count for each index, a failed pod keeps its finalizer until another takes its place, which says how often
-//! its index has failed.
+//! If failures are counted per index, a failed pod keeps its finalizer until another replaces it, which records how
+//! often its index has failed.
 //!
 //! Source: `pkg/controller/job` of Kubernetes 1.37.
 
@@ -76,16 +76,17 @@ impl Reconciler for Jobs {
 }
 
 impl Jobs {
-    /// Takes the finalizers from pods of a job that is gone.
+    /// Removes the finalizers from pods of a job that is gone.
     async fn let_go_of(&self, key: &str) -> Result<Progress, Status> {
         let Some((namespace, name)) = key.split_once('/') else { return Ok(Progress::Done) };
         let of_job = self.client.list(PODS, namespace, |stored| stored.label(JOB_NAME) == Some(name)).await?;
         self.release(of_job.iter()).await.map(|()| Progress::Done)
     }
 
-    /// Takes the finalizers from pods that are counted.
+    /// Removes the finalizers from pods that are being counted.
     ///
-    /// Errors: 409 where a pod is not as it was read. It still has its finalizer then, and must not be counted before it is gone.
+    /// Errors: 409 if a pod has changed since it was read. It still has its finalizer then, and must not be counted
+    /// before it is gone.
     async fn release(&self, pods: impl Iterator<Item = &Value>) -> Result<(), Status> {
         let held = pods.filter(|pod| is_held(pod)).map(|pod| async move {
             match finalizers::remove(&self.client, PODS, pod, FINALIZER).await {
@@ -93,7 +94,7 @@ impl Jobs {
                 _ => Ok(()),
             }
         });
-        // All of them are tried, so that one which is written to often keeps none of the others.
+        // All of them are tried, so that one pod with frequent writes does not block the others.
         join_all(held).await.into_iter().collect()
     }
 
@@ -143,7 +144,7 @@ impl Jobs {
         }
     }
 
-    /// New pods: of these indexes, or so many without.
+    /// New pods: one for each entry, with its index if it has one.
     fn pods_of<'p>(
         &'p self,
         job: &'p Value,
@@ -314,14 +315,14 @@ mod tests {
             )
         };
         let at = |index: i64, failures: i64| format!("{INDEX}: '{index}', {INDEX_FAILURES}: '{failures}'");
-        // The first failure of an index is followed by another pod, which says so; until then it is not counted.
+        // The first failure of an index is followed by another pod, which records it; until then it is not counted.
         let pods = [pod("a", "Failed", &at(0, 0)), pod("b", "Running", &at(1, 0))];
         let read_job = read(&job(""));
         let tally = Tally::of(&read_job, &pods, false);
         assert_eq!((tally.to_count.len(), tally.failed, tally.counts_after(&read_job, 0)), (0, 0, (1, 0)));
         let plan = planned(&job(""), &pods);
         assert_eq!((plan.create.as_slice(), plan.status.str_at(&["failedIndexes"])), (&[Some(0)][..], ""));
-        // Once that is there, the failed one is counted.
+        // Once that pod exists, the failed one is counted.
         let pods = [pod("a", "Failed", &at(0, 0)), pod("c", "Running", &at(0, 1))];
         assert_eq!(int_at(&planned(&job(""), &pods).status, &["failed"]), 1);
         // The second is the last of its index; the others go on.

@@ -1,4 +1,4 @@
-//! What is to be done for a job, given what its pods come to: pods to make and to delete, its status, its end.
+//! The plan for a job, based on the tally of its pods: pods to create and to delete, its status, its end.
 
 use std::time::Duration;
 
@@ -12,18 +12,18 @@ use super::tally::{End, Tally, completions, finished_at, index_failures, index_o
 use crate::object;
 use crate::value::Value;
 
-/// How long the first failure in a row is waited after, and how long any is at most.
+/// The pause after the first failure in a row, and the longest pause.
 const BACK_OFF_FIRST_S: i64 = 10;
 const BACK_OFF_MAX_S: i64 = 600;
-/// How many pods are made at a time.
+/// How many pods are created at a time.
 const BURST_MAX: i64 = 500;
 
-/// What is to be done for a job.
+/// The plan for a job.
 #[derive(Default)]
 pub(super) struct JobPlan {
     pub(super) status: Value,
     pub(super) delete: Vec<Value>,
-    /// The pods to be made, with their indexes.
+    /// The pods to create, with their indexes.
     pub(super) create: Vec<Option<i64>>,
     pub(super) events: Vec<(&'static str, &'static str, String)>,
     pub(super) again: Option<Duration>,
@@ -34,7 +34,8 @@ pub(super) struct JobPlan {
 }
 
 impl JobPlan {
-    /// Says how a job ends, by a failure where its deleted pods count as failed; once it `is_over`, that it has ended.
+    /// Sets the conditions for the end of a job, which is a failure if its deleted pods count as failed; once it
+    /// `is_over`, also that it has ended.
     pub(super) fn end(
         &mut self,
         conditions: &mut Vec<Value>,
@@ -54,7 +55,7 @@ impl JobPlan {
         }
     }
 
-    /// The pods as they will be, where so many were active before the plan.
+    /// The counts of pods after the plan, if `active` were active before it.
     pub(super) fn counts(&self, tally: &Tally<'_>, active: usize) -> Counts {
         let deleted = self.delete.len();
         let active = active.saturating_sub(deleted) as i64;
@@ -62,7 +63,7 @@ impl JobPlan {
         Counts { active: active + self.create.len() as i64, ready, terminating: tally.terminating + deleted as i64 }
     }
 
-    /// The status that names the pods that are being counted, before they are.
+    /// The status that lists the pods that are about to be counted.
     pub(super) fn named(&self, job: &Value, tally: &Tally<'_>) -> Value {
         let mut status = job.get("status").cloned().unwrap_or_else(|| object! {});
         let uids = |wanted: End| -> Vec<Value> {
@@ -70,7 +71,7 @@ impl JobPlan {
             ended.map(|(pod, _)| Value::from(pod.str_at(&["metadata", "uid"]))).collect()
         };
         let mut named = object! {};
-        // Of indexes, it is known by themselves that they are done.
+        // Completed indexes are recorded themselves.
         let succeeded = if is_indexed(job) { Vec::new() } else { uids(End::Succeeded) };
         let failed = [uids(End::Failed), uids(End::IndexFailed)].concat();
         for (list, uids) in [("succeeded", succeeded), ("failed", failed)] {
@@ -142,7 +143,7 @@ pub(super) fn plan(
     plan
 }
 
-/// Sets a condition, which says of Jobs, too, when it was looked at: at its last change.
+/// Sets a condition; for Jobs it also has a probe time, which is that of its last change.
 pub(super) fn set_condition(conditions: &mut Vec<Value>, said: &DesiredCondition<'_>, now: Timestamp) {
     conditions::set(conditions, said, &written(now));
     let set = conditions.iter_mut().find(|condition| condition.str_at(&["type"]) == said.type_);
@@ -244,16 +245,16 @@ fn success_of(job: &Value, tally: &Tally<'_>) -> Option<(String, String)> {
     has_succeeded(job, tally).then(|| ("CompletionsReached".to_owned(), message.to_owned()))
 }
 
-/// Whether a job has what it wants.
+/// Whether a job has reached its goal.
 pub(super) fn has_succeeded(job: &Value, tally: &Tally<'_>) -> bool {
     match job.at(&["spec", "completions"]).and_then(Value::as_i64) {
         Some(completions) => tally.succeeded >= completions,
-        // Any that succeeds says that there is nothing left to be done.
+        // One success means that nothing is left to do.
         None => tally.succeeded > 0 && tally.active.is_empty(),
     }
 }
 
-/// Makes pods, or deletes those that are too many.
+/// Creates pods, or deletes surplus ones.
 pub(super) fn manage(
     job: &Value,
     pods: &[Value],
@@ -307,12 +308,12 @@ pub(super) fn manage(
     };
 }
 
-/// How long failures in a row are waited after.
+/// The pause after a number of failures in a row.
 fn back_off_s(failures: i64) -> i64 {
     BACK_OFF_FIRST_S.saturating_mul(1 << failures.saturating_sub(1).clamp(0, 30)).min(BACK_OFF_MAX_S)
 }
 
-/// How long it is until another pod takes the place of a failed one of an index.
+/// How long it takes until another pod replaces a failed one of an index.
 fn index_pause(pod: &Value, now: Timestamp) -> Option<Duration> {
     let (counted, ignored) = index_failures(pod);
     left(finished_at(pod)?, back_off_s(counted.saturating_add(ignored).saturating_add(1)), now)

@@ -1,4 +1,4 @@
-//! What the pods of a job come to: how many run, have succeeded and failed, and what of them is still to be counted.
+//! The tally of a job's pods: how many run, have succeeded and failed, and which must still be counted.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -11,11 +11,11 @@ use crate::value::Value;
 
 pub(super) const FINALIZER: &str = "batch.kubernetes.io/job-tracking";
 pub(super) const INDEX: &str = "batch.kubernetes.io/job-completion-index";
-/// How often pods of an index have failed: as it counts, and as it was ignored.
+/// How often pods of an index have failed: counted failures, and ignored ones.
 pub(super) const INDEX_FAILURES: &str = "batch.kubernetes.io/job-index-failure-count";
 pub(super) const INDEX_IGNORED: &str = "batch.kubernetes.io/job-index-ignored-failure-count";
 
-/// How often pods of an index have failed: as it counts, and as it was ignored.
+/// How often pods of an index have failed: counted failures, and ignored ones.
 pub(super) type IndexFailures = (i64, i64);
 
 pub(super) fn is_held(pod: &Value) -> bool {
@@ -31,13 +31,13 @@ pub(super) fn index_of(pod: &Value) -> Option<i64> {
     pod.str_at(&["metadata", "annotations", INDEX]).parse().ok()
 }
 
-/// How often pods of the index of a pod had failed when it was made.
+/// How often pods of the index of a pod had failed when it was created.
 pub(super) fn index_failures(pod: &Value) -> IndexFailures {
     let count = |name| pod.str_at(&["metadata", "annotations", name]).parse().unwrap_or_default();
     (count(INDEX_FAILURES), count(INDEX_IGNORED))
 }
 
-/// How often an index may fail, where that counts.
+/// How often an index may fail, if failures are counted per index.
 fn limit_per_index(job: &Value) -> Option<i64> {
     job.at(&["spec", "backoffLimitPerIndex"]).and_then(Value::as_i64).filter(|_| is_indexed(job))
 }
@@ -49,23 +49,23 @@ pub(super) enum End {
     Failed,
     /// By the job's policy, this does not count as a failure.
     Ignored,
-    /// By the job's policy, nothing more is to be tried of its index.
+    /// By the job's policy, its index is not tried again.
     IndexFailed,
 }
 
-/// What the pods of a job come to.
+/// The tally of a job's pods.
 pub(super) struct Tally<'p> {
     pub(super) active: Vec<&'p Value>,
-    /// Those that have ended and hold their finalizer.
+    /// Pods that have ended and still have their finalizer.
     pub(super) to_count: Vec<(&'p Value, End)>,
-    /// With those that are being counted.
+    /// Including those that are being counted.
     pub(super) succeeded: i64,
     pub(super) failed: i64,
     /// The indexes that are done.
     pub(super) completed: IndexSet,
-    /// Those that have failed for good; `None` where that does not count.
+    /// Those that have failed for good; `None` if failures are not counted per index.
     pub(super) failed_indexes: Option<IndexSet>,
-    /// Failed pods that another is to take the place of, by their indexes.
+    /// Failed pods that will be replaced, by their indexes.
     pub(super) replaced: BTreeMap<i64, &'p Value>,
     pub(super) ready: i64,
     pub(super) terminating: i64,
@@ -74,7 +74,7 @@ pub(super) struct Tally<'p> {
 }
 
 impl<'p> Tally<'p> {
-    /// What pods come to; `is_end` counts those, too, whose place another would take.
+    /// The tally of `pods`; with `is_end`, failed pods that would be replaced are counted, too.
     pub(super) fn of(job: &Value, pods: &'p [Value], is_end: bool) -> Self {
         let is_indexed = is_indexed(job);
         let has_policy = job.at(&["spec", "podFailurePolicy"]).is_some_and(|policy| !policy.is_null());
@@ -135,7 +135,7 @@ impl<'p> Tally<'p> {
         tally
     }
 
-    /// The pods that have failed, without those that the status names: they were seen when it was written.
+    /// The pods that have failed, except those that the status lists: they were known when it was written.
     pub(super) fn new_failures(&self, job: &Value) -> impl Iterator<Item = &'p Value> {
         let named = job.items_at(&["status", "uncountedTerminatedPods", "failed"]).iter();
         let named: HashSet<&str> = named.filter_map(Value::as_str).collect();
@@ -143,7 +143,7 @@ impl<'p> Tally<'p> {
         failed.filter(move |pod| !named.contains(pod.str_at(&["metadata", "uid"])))
     }
 
-    /// Finds the indexes that have failed, and the failed pods whose place another is to take.
+    /// Finds the indexes that have failed, and the failed pods that will be replaced.
     fn look_at_indexes(&mut self, job: &Value, ended: &[(&'p Value, End)]) {
         let Some(limit) = limit_per_index(job) else { return };
         let completions = completions(job);
@@ -172,7 +172,7 @@ impl<'p> Tally<'p> {
         }
     }
 
-    /// How often pods of an index have failed when the next one is made.
+    /// How often pods of an index have failed when the next one is created.
     pub(super) fn counts_after(&self, job: &Value, index: i64) -> IndexFailures {
         let Some(pod) = self.replaced.get(&index) else { return (0, 0) };
         let (counted, ignored) = index_failures(pod);
@@ -182,7 +182,7 @@ impl<'p> Tally<'p> {
         }
     }
 
-    /// Counts the pods that were named before, and whose finalizers are gone: who wrote that did not come further.
+    /// Counts the pods that the status lists and whose finalizers are gone: the last run did not get further.
     fn recall(&mut self, job: &Value, pods: &[Value]) {
         let held = pods.iter().filter(|pod| is_held(pod)).map(|pod| pod.str_at(&["metadata", "uid"]));
         let held: HashSet<&str> = held.collect();
@@ -216,7 +216,7 @@ pub(super) fn outcome(job: &Value, pod: &Value) -> (End, Option<String>) {
     (End::Failed, None)
 }
 
-/// What of a pod a rule is about, in the words of the condition.
+/// The part of a pod that a rule matches, in the words of the condition.
 pub(super) fn matching(rule: &Value, pod: &Value) -> Option<String> {
     let key = key_of(pod);
     if let Some(codes) = rule.get("onExitCodes").filter(|codes| !codes.is_null()) {
@@ -241,7 +241,7 @@ pub(super) fn matching(rule: &Value, pod: &Value) -> Option<String> {
     })
 }
 
-/// How many pods are to succeed; 0 where that is not said.
+/// How many pods must succeed; 0 if that is not given.
 pub(super) fn completions(job: &Value) -> i64 {
     int_at(job, &["spec", "completions"])
 }

@@ -1,4 +1,4 @@
-//! Budgets for disruptions: preemption breaks none where another choice is.
+//! Budgets for disruptions: preemption violates none if there is another choice.
 //!
 //! Source: `filterPodsWithPDBViolation` of kube-scheduler 1.37.
 
@@ -9,14 +9,14 @@ use crate::controllers::client::int_at;
 use crate::meta::selector::LabelSelector;
 use crate::value::{Map, Value};
 
-/// What a budget lets go.
+/// The disruptions that a budget allows.
 #[derive(Clone, Debug)]
 pub(super) struct Budget {
     namespace: String,
     selector: LabelSelector,
-    /// How many pods more may go.
+    /// How many more pods may be disrupted.
     allowed: i64,
-    /// The names of those that are going already.
+    /// The names of those that are already being disrupted.
     disrupted: BTreeSet<String>,
 }
 
@@ -43,7 +43,7 @@ impl Budget {
     }
 }
 
-/// The keys of the pods that break a budget if all of `pods` go, in their order.
+/// The keys of the pods that violate a budget if all of `pods` are removed, in order.
 pub(super) fn broken_by(pods: &[Pod], budgets: &BTreeMap<String, Budget>) -> BTreeSet<String> {
     let mut budgets: Vec<(&Budget, i64)> = budgets.values().map(|budget| (budget, budget.allowed)).collect();
     let mut broken = BTreeSet::new();

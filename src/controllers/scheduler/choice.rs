@@ -11,7 +11,7 @@ use super::state::{Awaits, NodeInfo, State};
 use crate::controllers::nodes;
 use crate::value::Value;
 
-/// How good a node is for a pod: what it prefers, few pods of the same controller, much that is free.
+/// How good a node is for a pod: its preferences, few pods of the same controller, much free capacity.
 fn score(wanted: &PendingPod<'_>, node: &NodeInfo, state: &State) -> f64 {
     let weight = |term: &Value| term.get("weight").and_then(Value::as_i64).unwrap_or_default();
     let preferred = wanted.affinity("nodeAffinity", "preferred").iter();
@@ -38,13 +38,13 @@ fn score(wanted: &PendingPod<'_>, node: &NodeInfo, state: &State) -> f64 {
         let domain = node.labels.get(constraint.str_at(&["topologyKey"])).and_then(Value::as_str);
         score -= 200 * domain.and_then(|domain| counts.get(domain)).copied().unwrap_or_default();
     }
-    // Less than what a pod prefers in the usual way, by the weight 100.
+    // This counts less than a regular preference with weight 100.
     let alike = |pod: &&Pod| !pod.owner.is_empty() && pod.owner == wanted.pod.owner;
     score -= 50 * node.pods.values().filter(alike).count() as i64;
     score as f64 + 100.0 * free(wanted, node)
 }
 
-/// Which part of the node is free with the pod on it, from 0 to 1.
+/// Which fraction of the node is free with the pod on it, from 0 to 1.
 fn free(wanted: &PendingPod<'_>, node: &NodeInfo) -> f64 {
     let part = |name: &str, used: i64| {
         let allocatable = node.allocatable.get(name).copied().unwrap_or_default() as f64;
@@ -54,7 +54,7 @@ fn free(wanted: &PendingPod<'_>, node: &NodeInfo) -> f64 {
     (part("cpu", used("cpu")) + part("memory", used("memory")) + part("pods", node.pods.len() as i64 + 1)) / 3.0
 }
 
-/// The best node for a pod, or why it can go to none: by node.
+/// The best node for a pod, or the reasons why no node is possible, by node.
 pub(super) fn choose(wanted: &PendingPod<'_>, state: &State) -> Result<String, BTreeMap<String, Refused>> {
     let mut refused = BTreeMap::new();
     let mut best: Option<(f64, &NodeInfo)> = None;

@@ -1,4 +1,4 @@
-//! Which nodes a pod may go to, and why not to the others.
+//! Which nodes are possible for a pod, and why the others are not.
 //!
 //! The order and the texts of reasons are those of the plugins of kube-scheduler 1.37.
 
@@ -13,7 +13,7 @@ use crate::object;
 use crate::value::Value;
 use crate::work;
 
-/// A pod that looks for a place.
+/// A pod that needs a node.
 pub(super) struct PendingPod<'w> {
     pub object: &'w Value,
     pub pod: Pod,
@@ -35,7 +35,7 @@ impl<'w> PendingPod<'w> {
     }
 }
 
-/// Whether a pod may go to a node, as the node is in `node`: `state` may have it with other pods.
+/// Whether a pod may go to a node, with the pods in `node`: `state` may have it with other pods.
 pub(super) fn fits(wanted: &PendingPod<'_>, node: &NodeInfo, state: &State) -> Result<(), Refused> {
     fits_node(wanted, node)?;
     if has_port_taken(wanted, node) {
@@ -47,7 +47,7 @@ pub(super) fn fits(wanted: &PendingPod<'_>, node: &NodeInfo, state: &State) -> R
     keeps_company(wanted, node, state)
 }
 
-/// Whether a pod of the node has a port that the pod asks for, on an address of both.
+/// Whether a pod of the node uses a port that the pod requests, on a common address.
 fn has_port_taken(wanted: &PendingPod<'_>, node: &NodeInfo) -> bool {
     if wanted.pod.ports.is_empty() {
         return false;
@@ -69,7 +69,7 @@ fn has_port_taken(wanted: &PendingPod<'_>, node: &NodeInfo) -> bool {
     })
 }
 
-/// Whether the node itself allows the pod, whatever else is there.
+/// Whether the node itself allows the pod, regardless of other pods.
 fn fits_node(wanted: &PendingPod<'_>, node: &NodeInfo) -> Result<(), Refused> {
     if nodes::is_ruled_out_by_name(wanted.spec(), &node.name) {
         return never(Awaits::NODE, "node(s) didn't satisfy plugin(s) [NodeAffinity]");
@@ -89,7 +89,8 @@ fn fits_node(wanted: &PendingPod<'_>, node: &NodeInfo) -> Result<(), Refused> {
     }
 }
 
-/// Whether the resources of the node suffice. Room that is being made for others of no less priority is taken.
+/// Whether the resources of the node suffice. Room that is being made for other pods with at least the same priority
+/// counts as taken.
 fn has_room(wanted: &PendingPod<'_>, node: &NodeInfo, state: &State) -> Result<(), Refused> {
     let promised: Vec<&Pod> = state
         .nominated
@@ -132,12 +133,12 @@ fn reaches_volumes(wanted: &PendingPod<'_>, node: &NodeInfo) -> Result<(), Refus
     }
 }
 
-/// Whether a constraint of spreading must hold.
+/// Whether a topology spread constraint must hold.
 fn is_required(constraint: &Value) -> bool {
     constraint.str_at(&["whenUnsatisfiable"]) == "DoNotSchedule"
 }
 
-/// Whether the constraints of spreading that must hold do.
+/// Whether the required topology spread constraints hold.
 fn spreads(wanted: &PendingPod<'_>, node: &NodeInfo, state: &State) -> Result<(), Refused> {
     const REASON: &str = "node(s) didn't match pod topology spread constraints";
     for constraint in wanted.object.items_at(&["spec", "topologySpreadConstraints"]).iter().filter(|it| is_required(it))
@@ -167,7 +168,8 @@ pub(super) fn selector_of(term: &Value) -> LabelSelector {
     }
 }
 
-/// How many pods that a constraint is about are in each domain of its key; `changed` stands for the node of its name.
+/// How many pods that a constraint applies to are in each domain of its key; `changed` replaces the node of the same
+/// name.
 pub(super) fn counts_by_domain(
     wanted: &PendingPod<'_>,
     constraint: &Value,
@@ -200,7 +202,7 @@ pub(super) fn counts_by_domain(
     counts
 }
 
-/// Whether required affinity and anti-affinity hold, the pod's own and that of those who are there.
+/// Whether required affinity and anti-affinity hold, those of the pod, and those of the existing pods.
 fn keeps_company(wanted: &PendingPod<'_>, node: &NodeInfo, state: &State) -> Result<(), Refused> {
     if !is_drawn_to(wanted, node, state) {
         return never(Awaits::COMPANY, "node(s) didn't match pod affinity rules");
@@ -232,8 +234,8 @@ fn keeps_company(wanted: &PendingPod<'_>, node: &NodeInfo, state: &State) -> Res
     Ok(())
 }
 
-/// Whether the node has the company that the pod must have: pods that all its terms are about. The first of those that want to be
-/// together is with itself.
+/// Whether the pod's required affinity is met: there are pods that match all its terms. The first pod of a group with
+/// affinity to each other matches itself.
 fn is_drawn_to(wanted: &PendingPod<'_>, node: &NodeInfo, state: &State) -> bool {
     let terms = wanted.affinity("podAffinity", "required");
     let is_company = |pod: &Pod| terms.iter().all(|term| is_about(term, &wanted.pod.namespace, pod, state));
@@ -253,14 +255,14 @@ fn is_drawn_to(wanted: &PendingPod<'_>, node: &NodeInfo, state: &State) -> bool 
     terms.iter().all(has_label) && (terms.iter().all(is_there) || is_first())
 }
 
-/// The nodes with the same value of a label as `node`, which stands for the one of its name.
+/// The nodes with the same value of a label as `node`, which replaces the one of the same name.
 pub(super) fn in_domain<'s>(key: &str, node: &'s NodeInfo, state: &'s State) -> Vec<&'s NodeInfo> {
     let Some(domain) = node.labels.get(key) else { return Vec::new() };
     let all = state.nodes().map(|other| if other.name == node.name { node } else { other });
     all.inspect(|_| work::step()).filter(|other| other.labels.get(key) == Some(domain)).collect()
 }
 
-/// Whether a term of (anti-)affinity, of a pod in `namespace`, is about a pod.
+/// Whether a term of (anti-)affinity, of a pod in `namespace`, matches a pod.
 pub(super) fn is_about(term: &Value, namespace: &str, pod: &Pod, state: &State) -> bool {
     work::steps(1 + term.items_at(&["namespaces"]).len());
     let named: BTreeSet<&str> = term.items_at(&["namespaces"]).iter().filter_map(Value::as_str).collect();

@@ -1,8 +1,8 @@
-//! The scheduler: pods get nodes, or are told why they don't.
+//! The scheduler: pods get nodes, or a condition with the reason.
 //!
-//! What it decides is decided under one lock, over what it keeps of nodes and of pods that have one; a pod is counted on its
-//! node before it is bound there. Pods that find no place wait until a node offers something else, or for what they were refused
-//! for: a pod that goes, one that comes or changes its labels, a claim.
+//! It decides under one lock, based on its own state of the nodes and the pods on them; a pod is counted on its node
+//! before it is bound there. Pods that find no node wait until a node changes, or for something else that may lift the
+//! refusal: a pod that is deleted, added or relabelled, or a claim.
 //!
 //! Source: kube-scheduler of Kubernetes 1.37, whose plugins, reasons and events these are.
 
@@ -36,7 +36,7 @@ const CLAIMS: Kind = Kind("", "persistentvolumeclaims");
 const BUDGETS: Kind = Kind("policy", "poddisruptionbudgets");
 const VOLUMES: Kind = Kind("", "persistentvolumes");
 const CLASSES: Kind = Kind("storage.k8s.io", "storageclasses");
-/// The node that a volume is made for.
+/// The node that a volume is created for.
 const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
 
 struct Scheduler {
@@ -44,10 +44,10 @@ struct Scheduler {
     state: Mutex<State>,
 }
 
-/// What becomes of a pod.
+/// The decision about a pod.
 enum Decision {
     Bind(String),
-    /// Others make room on a node, for this reason.
+    /// Other pods must make room on a node, for this reason.
     Preempt(String, Vec<String>, String),
     Wait(String),
 }
@@ -95,7 +95,7 @@ impl Reconciler for Scheduler {
             return Ok(Progress::Done);
         };
         if !pod.items_at(&["spec", "volumes"]).is_empty() {
-            // Before they are looked at: what changes meanwhile wakes the pod.
+            // This comes before the claims are read: changes in between wake the pod.
             self.await_volumes(key, &pod);
         }
         let volumes = self.volumes_of(&pod).await?;
@@ -115,7 +115,7 @@ impl Reconciler for Scheduler {
     }
 }
 
-/// Whether a pod waits for this scheduler.
+/// Whether a pod is waiting for this scheduler.
 fn is_to_be_scheduled(pod: &Value) -> bool {
     pod.str_at(&["spec", "nodeName"]).is_empty()
         && pod.str_at(&["spec", "schedulerName"]) == NAME
@@ -126,9 +126,9 @@ fn is_to_be_scheduled(pod: &Value) -> bool {
 
 /// Whether the claims of a pod let it be scheduled.
 enum Volumes {
-    /// They have volumes, of which these say which nodes they can be reached from.
+    /// They have volumes, with these node affinities.
     Bound(Vec<Value>),
-    /// The first have no volume before the pod has a node.
+    /// The first of these get volumes only when the pod has a node.
     WaitForNode(Vec<Value>, Vec<Value>),
     Missing(String),
 }
@@ -166,7 +166,7 @@ impl Scheduler {
             Err(refused) => refused,
         };
         let preempts = wanted.object.str_at(&["spec", "preemptionPolicy"]) != "Never";
-        // Room is being made already, unless all have gone that were to.
+        // Room is already being made, unless all the victims are gone.
         let is_promised = state.nominated.get(&wanted.pod.key).is_some_and(|(node, _)| {
             state.nodes.get(node).is_some_and(|node| node.pods.values().any(|pod| pod.is_going))
         });
@@ -184,8 +184,8 @@ impl Scheduler {
         }
     }
 
-    /// What is told of a pod that can go to no node, whichever it is. It ends as kube-scheduler's message does, whose plugin of
-    /// resource claims finds none of what it keeps of a pod in this case.
+    /// The message for a pod that no node at all is possible for. It ends like that of kube-scheduler, whose plugin for
+    /// resource claims has no state of the pod in this case.
     fn refuse_all(&self, why: &str) -> String {
         format!("0/{} nodes are available: {why}. not found", self.state().nodes().count())
     }
@@ -232,7 +232,7 @@ impl Scheduler {
         self.state().waiting.insert(key.to_owned(), waiting);
     }
 
-    /// Says for which node volumes are to be made; the pod is bound once they are.
+    /// Sets the node that volumes must be created for; the pod is bound once they exist.
     async fn choose_for(&self, claims: Vec<Value>, node: &str) -> Result<Progress, Status> {
         for claim in claims {
             let (namespace, name) = place(&claim);
@@ -259,7 +259,7 @@ impl Scheduler {
         }
     }
 
-    /// Has pods that matter less make room on a node.
+    /// Evicts pods with lower priority to make room on a node.
     async fn preempt(&self, pod: &Value, (node, victims): (&str, &[String]), why: &str) -> Result<Progress, Status> {
         for key in victims {
             let Some(victim) = self.client.get(PODS, key).await? else { continue };
@@ -283,7 +283,7 @@ impl Scheduler {
         self.report(pod, why, Some(node)).await
     }
 
-    /// Tells why a pod has no node yet.
+    /// Reports why a pod has no node yet.
     async fn report(&self, pod: &Value, message: &str, nominated: Option<&str>) -> Result<Progress, Status> {
         let known = conditions::find(pod, conditions::SCHEDULED);
         let is_told = known.is_some_and(|known| known.str_at(&["message"]) == message);
@@ -303,7 +303,7 @@ impl Scheduler {
     }
 }
 
-/// Notes in the condition that says why a pod has no node which generation of the pod it is about.
+/// Sets the observed generation in the condition that explains why a pod has no node.
 fn note_generation(status: &mut Value, generation: i64) {
     let Some(Value::Array(conditions)) = status.make_object().get_mut("conditions") else { return };
     let scheduled = conditions.iter_mut().find(|condition| condition.str_at(&["type"]) == conditions::SCHEDULED);

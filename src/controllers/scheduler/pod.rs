@@ -1,4 +1,4 @@
-//! A pod, as far as the scheduler cares.
+//! What the scheduler needs to know of a pod.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use crate::kinds::pod_object::sum_of_containers;
 use crate::meta::quantity::Quantity;
 use crate::value::{Map, Value};
 
-/// Amounts by the names of resources: thousandths of processors, and whole units of all else.
+/// Amounts by the names of resources: thousandths of CPUs, and whole units of everything else.
 pub(super) type Amounts = BTreeMap<String, i64>;
 
-/// A pod, as far as others care.
+/// What matters of a pod to other pods.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Pod {
     pub key: String,
@@ -50,13 +50,13 @@ impl Pod {
         self.labels.get(name).and_then(Value::as_str)
     }
 
-    /// Whether it is the same to those that look for company.
+    /// Whether it is equivalent for the affinity of other pods.
     pub fn counts_as(&self, other: &Pod) -> bool {
         (&self.labels, self.is_going) == (&other.labels, other.is_going)
     }
 }
 
-/// What a pod asks for: its containers, what running it takes beside, and a place.
+/// What a pod asks for: for its containers, the pod overhead, and one pod slot.
 fn requests(spec: &Value) -> Amounts {
     let mut requests: Amounts =
         sum_of_containers(spec, "requests").iter().map(|(name, amount)| (name.clone(), units(name, amount))).collect();
@@ -75,7 +75,7 @@ fn units(name: &str, amount: &Quantity) -> i64 {
     if name == "cpu" { amount.milli_value() } else { amount.value() }
 }
 
-/// An amount of a resource, as it is written.
+/// Parses the amount of a resource.
 pub(super) fn parse(name: &str, amount: &Value) -> i64 {
     amount.as_str().and_then(|amount| Quantity::parse(amount).ok()).map_or(0, |amount| units(name, &amount))
 }

@@ -8,19 +8,20 @@ use super::pod::Pod;
 use super::refusal::Refused;
 use super::state::State;
 
-/// What it costs to make room on a node.
+/// The cost of making room on a node.
 struct Loss {
-    /// How many break a budget, the highest priority, and how many there are.
+    /// How many victims violate a budget, their highest priority, and their number.
     price: (usize, i64, usize),
     node: String,
-    /// Those that go.
+    /// The victims.
     keys: Vec<String>,
 }
 
-/// Which pods of less priority would have to go from which node, so that a pod fits: those that matter least.
+/// Which pods of lower priority would have to be removed from which node to make a pod fit: the least important ones.
 ///
-/// Of the nodes, the one where the fewest break a budget for disruptions, then the one whose most important victim is the least
-/// important, and then the one with the fewest. On a node, those that break a budget are the first to stay.
+/// Of the nodes, the one with the fewest violations of disruption budgets, then the one whose most important victim is
+/// the least important, and then the one with the fewest. On a node, those that violate a budget are the first to be
+/// spared.
 /// Source: `SelectVictimsOnNode` and `pickOneNodeForPreemption` of kube-scheduler 1.37.
 pub(super) fn victims(
     wanted: &PendingPod<'_>,

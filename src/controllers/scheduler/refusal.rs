@@ -1,4 +1,4 @@
-//! Why a pod can't go to nodes, and how that is told.
+//! Why nodes are not possible for a pod, and the messages for that.
 //!
 //! The texts are those of kube-scheduler 1.37.
 
@@ -6,17 +6,17 @@ use std::collections::BTreeMap;
 
 use super::state::Awaits;
 
-/// Why a pod can't go to a node.
+/// Why a node is not possible for a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refused {
     pub reasons: Vec<String>,
-    /// Whether it could if other pods were not there.
+    /// Whether it would be possible without other pods.
     pub may_be_preempted: bool,
     /// What may change that.
     pub awaits: Awaits,
 }
 
-/// It can't, whichever pods go.
+/// The node is not possible, whichever pods are removed.
 pub(super) fn never(awaits: Awaits, reason: impl Into<String>) -> Result<(), Refused> {
     Err(Refused { reasons: vec![reason.into()], may_be_preempted: false, awaits })
 }
@@ -25,18 +25,18 @@ pub(super) fn not_now(awaits: Awaits, reasons: Vec<String>) -> Result<(), Refuse
     if reasons.is_empty() { Ok(()) } else { Err(Refused { reasons, may_be_preempted: true, awaits }) }
 }
 
-/// What a pod awaits that these nodes refused.
+/// What a pod waits for after these refusals.
 pub(super) fn awaited(refused: &BTreeMap<String, Refused>) -> Awaits {
     refused.values().map(|why| why.awaits).fold(Awaits::NODE, Awaits::and)
 }
 
-/// Why a pod goes to no node that asks for several by name at once.
+/// The reason if a pod selects several nodes by name in one term.
 pub(super) const CONFLICT: &str = "pod affinity terms conflict";
 
-/// What the plugin of resource claims says of a pod that has none, before the one that preempts.
+/// The message of the plugin for resource claims for a pod without any, before that of preemption.
 const NO_CLAIMS: &str = "no new claims to deallocate";
 
-/// What is told of a pod that finds no place: why, and whether others could make room.
+/// The message for a pod that finds no node: the reasons, and whether other pods could make room.
 pub(super) fn told(refused: &BTreeMap<String, Refused>, preempts: bool) -> String {
     let reasons = reasons(refused);
     if refused.is_empty() {
@@ -55,17 +55,17 @@ pub(super) fn told(refused: &BTreeMap<String, Refused>, preempts: bool) -> Strin
     format!("{reasons} {NO_CLAIMS}, preemption: {}", counted(helpful, refused.len()))
 }
 
-/// What is told of a pod that waits for others to go from the node that it is to have.
+/// The message for a pod that waits until other pods have left its nominated node.
 pub(super) fn told_while_others_go(refused: &BTreeMap<String, Refused>) -> String {
     let reasons = reasons(refused);
     format!("{reasons} {NO_CLAIMS}, preemption: not eligible due to a terminating pod on the nominated node.")
 }
 
-/// Why a pod finds no place.
+/// Why a pod finds no node.
 pub(super) fn reasons(refused: &BTreeMap<String, Refused>) -> String {
     match refused.len() {
         0 => "no nodes available to schedule pods".to_owned(),
-        // It is told before any node is looked at, and so not counted.
+        // This is reported before any node is checked, and so without counts.
         nodes if refused.values().all(|why| why.reasons == [CONFLICT]) => {
             format!("0/{nodes} nodes are available: {CONFLICT}.")
         }
@@ -73,7 +73,7 @@ pub(super) fn reasons(refused: &BTreeMap<String, Refused>) -> String {
     }
 }
 
-/// Reasons, each once, with how many nodes have it.
+/// Reasons, each once, with the number of nodes that have it.
 fn counted(reasons: impl Iterator<Item = String>, nodes: usize) -> String {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     reasons.for_each(|reason| *counts.entry(reason).or_default() += 1);

@@ -1,4 +1,4 @@
-//! What the scheduler knows of nodes and of the pods on them.
+//! The scheduler's state of nodes and the pods on them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -18,7 +18,7 @@ pub(super) struct NodeInfo {
     pub allocatable: Amounts,
     pub used: Amounts,
     pub pods: BTreeMap<String, Pod>,
-    /// How many of them keep others away: mostly none, and then nobody has to be asked.
+    /// How many of them have anti-affinity: mostly none, and then nothing has to be checked.
     pub repelling: usize,
 }
 
@@ -51,14 +51,14 @@ impl NodeInfo {
         Some(pod)
     }
 
-    /// Whether it is the same to those who look for a place, its pods apart.
+    /// Whether it is equivalent for pods that need a node, except for the pods on it.
     fn offers_the_same(&self, other: &NodeInfo) -> bool {
         (&self.labels, &self.taints, self.is_unschedulable, &self.allocatable)
             == (&other.labels, &other.taints, other.is_unschedulable, &other.allocatable)
     }
 }
 
-/// What may give a place to a pod that found none, beside a node that offers something else.
+/// What may help a pod that found no node, besides a change of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Awaits {
     departures: bool,
@@ -71,21 +71,21 @@ pub(super) struct Awaits {
 impl Awaits {
     const NOTHING: Awaits =
         Awaits { departures: false, arrivals: false, labels: false, domains: false, volumes: false };
-    /// Nothing but another node helps.
+    /// Only a change of a node helps.
     pub const NODE: Awaits = Awaits::NOTHING;
-    /// Others have what it needs.
+    /// Other pods use what it needs.
     pub const ROOM: Awaits = Awaits { departures: true, ..Awaits::NOTHING };
-    /// It has to be beside others, or, where there are none, may be the first of them.
+    /// It has affinity to other pods, or, if there are none, may be the first of them.
     pub const COMPANY: Awaits = Awaits { departures: true, arrivals: true, labels: true, ..Awaits::NOTHING };
-    /// It may not be beside others.
+    /// It has anti-affinity to other pods.
     pub const DISTANCE: Awaits = Awaits { departures: true, labels: true, ..Awaits::NOTHING };
-    /// It has to be spread with others.
+    /// It must be spread together with other pods.
     pub const BALANCE: Awaits =
         Awaits { departures: true, arrivals: true, labels: true, domains: true, ..Awaits::NOTHING };
     /// Its claims have no volumes.
     pub const VOLUMES: Awaits = Awaits { volumes: true, ..Awaits::NOTHING };
 
-    /// What it awaits that was refused for both.
+    /// What a pod waits for that was refused for both reasons.
     pub fn and(self, other: Awaits) -> Awaits {
         Awaits {
             departures: self.departures || other.departures,
@@ -108,15 +108,15 @@ impl Awaits {
     }
 }
 
-/// A pod that found no place.
+/// A pod that found no node.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
     pub awaits: Awaits,
-    /// What it asked for then ([`asked`]): that it is told why, or which node it is to have, is not a reason to look again.
+    /// Its requirements at that time ([`asked`]): a change of its status is not a reason to try again.
     pub asked: u64,
 }
 
-/// What a pod asks for, as a number: all of it that people change.
+/// A hash of a pod's requirements: everything that clients may change.
 pub(super) fn asked(pod: &Value) -> u64 {
     let mut hasher = DefaultHasher::new();
     for part in [pod.get("spec"), pod.at(&["metadata", "labels"]), pod.at(&["metadata", "annotations"])] {
@@ -125,16 +125,16 @@ pub(super) fn asked(pod: &Value) -> u64 {
     hasher.finish()
 }
 
-/// What has happened that pods may have waited for.
+/// An event that pods may have been waiting for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
-    /// A node is there that was not, or that says something else.
+    /// A node was added or has changed.
     NodeOffers,
-    /// A domain less has to be filled.
+    /// There is one domain less to fill.
     NodeGone,
     PodCame,
     PodGone,
-    /// A pod, or its namespace, has other labels, or is to go.
+    /// A pod, or its namespace, has other labels, or is being deleted.
     Relabelled,
     /// A claim or a class has changed.
     Volume,
@@ -145,7 +145,7 @@ pub(super) enum Event {
 pub(super) struct State {
     /// By name. Pods may be bound to a node before that is known.
     pub nodes: BTreeMap<String, NodeInfo>,
-    /// Those of `nodes` that are there.
+    /// Those of `nodes` that exist.
     pub known: BTreeSet<String>,
     /// The node of each pod.
     places: HashMap<String, String>,
@@ -153,16 +153,16 @@ pub(super) struct State {
     pub namespaces: HashMap<String, Map>,
     /// Budgets for disruptions.
     pub budgets: BTreeMap<String, Budget>,
-    /// Pods that found no place, and what they wait for.
+    /// Pods that found no node, and what they wait for.
     pub waiting: BTreeMap<String, Waiting>,
-    /// Pods that were given a place, and of which no change has told yet that they are bound.
+    /// Pods that were assigned to a node, but whose binding has not been seen in a change yet.
     assumed: BTreeSet<String>,
-    /// The node that others make room on, for a pod that waits for it.
+    /// The nominated node of each pod that waits for room on it.
     pub nominated: BTreeMap<String, (String, Pod)>,
 }
 
 impl State {
-    /// Takes a node in, or that it is gone.
+    /// Records a node, or its deletion.
     pub fn take_in_node(&mut self, name: &str, node: Option<&Value>) -> Option<Event> {
         let Some(node) = node else {
             if self.nodes.get(name).is_some_and(|node| node.pods.is_empty()) {
@@ -181,7 +181,7 @@ impl State {
         (!same).then_some(Event::NodeOffers)
     }
 
-    /// Takes a bound pod in, or that it is gone or over.
+    /// Records a bound pod, or that it is gone or has ended.
     pub fn take_in_pod(&mut self, key: &str, pod: Option<&Value>) -> Option<Event> {
         let was_assumed = self.assumed.remove(key);
         let node = pod.filter(|pod| !pods::is_over(pod)).map(|pod| pod.str_at(&["spec", "nodeName"]));
@@ -201,7 +201,7 @@ impl State {
         }
     }
 
-    /// Takes the labels of a namespace in, or that it is gone.
+    /// Records the labels of a namespace, or its deletion.
     pub fn take_in_namespace(&mut self, name: &str, labels: Option<Map>) -> Option<Event> {
         let before = match labels.clone() {
             Some(labels) => self.namespaces.insert(name.to_owned(), labels),
@@ -212,7 +212,7 @@ impl State {
         is_changed.then_some(Event::Relabelled)
     }
 
-    /// The keys of the pods that may have a place after what has happened.
+    /// The keys of the pods that may find a node after an event.
     pub fn woken_by(&self, event: Option<Event>) -> Vec<String> {
         let waiting = self.waiting.iter().filter(|(_, pod)| event.is_some_and(|event| pod.awaits.may_come_by(event)));
         waiting.map(|(key, _)| key.clone()).collect()
@@ -237,7 +237,7 @@ impl State {
         place.add(pod);
     }
 
-    /// Takes a pod from its node; tells whether it was on one.
+    /// Removes a pod from its node; returns whether it was on one.
     pub fn take_away(&mut self, key: &str) -> bool {
         self.nominated.remove(key);
         self.assumed.remove(key);
@@ -245,7 +245,7 @@ impl State {
         self.nodes.get_mut(&node).is_some_and(|node| node.remove(key).is_some())
     }
 
-    /// The nodes that are there.
+    /// The nodes that exist.
     pub fn nodes(&self) -> impl Iterator<Item = &NodeInfo> {
         self.known.iter().filter_map(|name| self.nodes.get(name))
     }
@@ -301,7 +301,7 @@ mod tests {
     fn those_are_woken_who_may_have_a_place_now() {
         let mut state = waiting();
         let pod = |more: &str| read(&format!("metadata: {{name: p, namespace: d{more}}}\nspec: {{nodeName: here}}"));
-        // It is bound where it was put before: only then is it told.
+        // It is bound where it was assumed: only then is it reported.
         state.assume("here", Pod::of(&pod("")));
         let mut told = |pod: Option<&Value>| {
             let event = state.take_in_pod("d/p", pod);

@@ -1,4 +1,5 @@
-//! Objects on their way through stages: in which each is, since when, and what is carried out at the end of one.
+//! Objects on their way through stages: the stage of each object, since when it is in it, and the actions at the end of
+//! a stage.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,10 +21,10 @@ use crate::value::{Value, json};
 #[derive(Default)]
 pub(super) struct Followed {
     stages: Vec<Stage>,
-    /// When it was begun to follow them.
+    /// When it began to follow them.
     begun: Timestamp,
     stays: Mutex<Stays>,
-    /// The stages that a warning named because they patch a subresource that their kind does not have.
+    /// The stages that a warning was logged for, because they patch a subresource that their kind does not have.
     warned: Mutex<HashSet<usize>>,
 }
 
@@ -31,17 +32,18 @@ pub(super) struct Followed {
 #[derive(Default)]
 struct Stays {
     known: HashMap<String, Stay>,
-    /// Those from before all is told anew that were not asked for since. What is gone meanwhile is forgotten the next time.
+    /// Entries from before the last restart that have not been used since. Objects that are gone are dropped at the
+    /// next restart.
     before: HashMap<String, Stay>,
 }
 
 impl Stays {
-    /// Of an object that was made anew under its name, nothing is known.
+    /// Nothing is known about an object that was recreated under its name.
     fn of(&self, key: &str, uid: &str) -> Option<&Stay> {
         self.known.get(key).or_else(|| self.before.get(key)).filter(|stay| stay.uid == uid)
     }
 
-    /// Notes how much of a stage is done; nothing of what is gone.
+    /// Records how much of a stage is done; does nothing for an object that is gone.
     fn note_done(&mut self, key: &str, done: usize) {
         if let Some(stay) = self.known.get_mut(key).or_else(|| self.before.get_mut(key)) {
             stay.done = done;
@@ -63,7 +65,7 @@ struct Stay {
     uid: String,
     stage: usize,
     since: Timestamp,
-    /// How much of what the stage ends with is done: after an error the rest follows, and nothing is done twice.
+    /// How many actions of the stage are done: after an error the rest follows, and nothing is done twice.
     done: usize,
 }
 
@@ -83,13 +85,14 @@ impl Followed {
         self.stays().set(key, None);
     }
 
-    /// Has all be told anew, as changes were missed: an object that is there yet is in its stage for as long as it was.
+    /// Starts over, as changes were missed: an object that still exists stays in its stage, with the time that it has
+    /// already spent there.
     pub fn begin_anew(&self) {
         let mut stays = self.stays();
         stays.before = std::mem::take(&mut stays.known);
     }
 
-    /// Has an object stay in the stage that it is in, or go on from it; `None` where it is in none.
+    /// Lets an object stay in its stage, or go on from it; `None` if it is in none.
     pub async fn follow(
         &self,
         client: &Client,
@@ -112,13 +115,13 @@ impl Followed {
             Ok(actions) => self.carry_out(client, key, object, &stay, actions).await?,
             Err(why) => tracing::warn!(key, "{why}"),
         }
-        // What it is in next is told by the change; where that is the same stage, it begins anew.
+        // The change shows its next stage; if that is the same one, it starts again.
         self.release(key);
         Ok(Some(Progress::Done))
     }
 
-    /// The stage that an object is in, and since when: the one that it was in, as long as it may stay in that. An object that was
-    /// last changed before the server was started came into it then.
+    /// The stage that an object is in, and since when: its previous stage, as long as it may stay there. An object that
+    /// was last changed before the server started entered the stage at that change.
     fn stay(&self, key: &str, object: &Value, now: Timestamp) -> Option<Stay> {
         let mut stays = self.stays();
         let uid = object.str_at(&["metadata", "uid"]);
@@ -132,8 +135,8 @@ impl Followed {
         stay
     }
 
-    /// Carries out what a stage ends with and was not done before, step by step, each on the object as the one before has left it.
-    /// Once it is deleted, only events are left to tell.
+    /// Carries out the remaining actions of a stage, step by step, each on the result of the one before. Once the
+    /// object is deleted, only events are left.
     async fn carry_out(
         &self,
         client: &Client,
@@ -171,7 +174,7 @@ impl Followed {
         Ok(())
     }
 
-    /// Says, once for a stage, that its patches of the status are left out.
+    /// Warns, once for a stage, that its status patches are skipped.
     fn warn(&self, stage: usize, object: &Value) {
         if self.warned.lock().unwrap_or_else(PoisonError::into_inner).insert(stage) {
             let (stage, kind) = (self.stages[stage].name(), object.str_at(&["kind"]));
@@ -180,8 +183,7 @@ impl Followed {
     }
 }
 
-/// When an object was last changed, as far as it says so itself: by the entries of those who manage its fields, and by its deletion.
-/// Where nobody does, nothing is known.
+/// When an object was last changed, according to its own managedFields and deletion time; `None` without those.
 fn last_change(object: &Value) -> Option<Timestamp> {
     let managed = object.items_at(&["metadata", "managedFields"]).iter().filter_map(|entry| time_at(entry, &["time"]));
     Some(managed.max()?).into_iter().chain(deletion_since(object)).max()
@@ -257,7 +259,7 @@ mod tests {
         let managed =
             format!("{created}, managedFields: [{{time: '2026-01-01T00:00:30Z'}}, {{time: '2026-01-01T00:00:20Z'}}]");
         assert_eq!(since(&managed), time("30"));
-        // Since it began, each change is told as it comes.
+        // After the start, changes count from when they arrive.
         assert_eq!(since(&managed.replace(":20Z", ":45Z")), time("50"));
         let deleted = "deletionTimestamp: '2026-01-01T00:00:45Z', deletionGracePeriodSeconds: 12";
         assert_eq!(since(&format!("{managed}, {deleted}")), time("33"));
@@ -286,10 +288,10 @@ mod tests {
         assert_eq!([stay("Running", 3), stay("Failed", 4), stay("Running", 5)], [Some((1, 3)), None, Some((1, 5))]);
         // What is of no weight is left for what has come to fit, too, and has some.
         assert_eq!(stay("Bad", 6), Some((2, 6)));
-        // Changes were missed, this object not.
+        // Changes were missed, but this object still exists.
         followed.begin_anew();
         assert_eq!(stay("Bad", 7), Some((2, 6)));
-        // What was not asked for in between is forgotten.
+        // An object that was not seen in between is forgotten.
         followed.begin_anew();
         followed.begin_anew();
         assert_eq!(stay("Bad", 8), Some((2, 8)));

@@ -1,10 +1,10 @@
-//! Nodes that nothing is behind: they are ready, and so is what is bound to them. No image and no command is run.
+//! Simulated nodes without machines: they are ready, and so are the pods bound to them. No image and no command is run.
 //!
-//! They and the pods on them go through the stages that files say ([`stages`]); where a pod fits none, it goes the usual way, which
-//! its annotations change ([`mod@pod`]). Stages of other kinds are followed beside that ([`others`]).
+//! They and the pods on them go through the stages from files ([`stages`]); a pod that fits none takes the default
+//! course, which its annotations can change ([`mod@pod`]). Stages of other kinds are followed, too ([`others`]).
 //!
-//! A node with kwok's annotation is simulated, and so are those of `--simulate-nodes`, which are made at the start. Nothing is
-//! renewed while nothing happens: such nodes have no leases, and nobody judges them by the time of their last word.
+//! A node with kwok's annotation is simulated, and so are those of `--simulate-nodes`, which are created at the start.
+//! Nothing is renewed while nothing happens: such nodes have no leases, and no heartbeats are expected of them.
 
 mod addresses;
 mod node_conditions;
@@ -40,9 +40,9 @@ use crate::value::{Value, json};
 pub use self::plan::{NodePlan, PlanError};
 pub use self::stages::{Stage, StageError};
 
-/// What every bound pod's bytes contain.
+/// A text that the bytes of every bound pod contain.
 const BOUND: &[u8] = b"\"nodeName\":\"";
-/// How many pods a node has room for, where it does not say so.
+/// How many pods a node has room for, by default.
 const PODS_MAX: i64 = 110;
 
 struct Simulated {
@@ -56,7 +56,7 @@ struct Simulated {
 #[derive(Default)]
 struct Nodes {
     known: BTreeMap<String, SimulatedNode>,
-    /// Those of the plan that were made: one that somebody deletes stays away.
+    /// The nodes of the plan that were created: if one is deleted, it is not created again.
     made: BTreeSet<String>,
     next: u32,
     /// The node and the address of each pod.
@@ -83,7 +83,7 @@ impl Simulated {
         pods.and_then(|(_, amount)| amount.parse().ok()).unwrap_or(PODS_MAX)
     }
 
-    /// Makes a node of the plan, or has one that is there say that it is ready.
+    /// Creates a node of the plan, or makes an existing one ready.
     async fn reconcile_node(&self, name: &str) -> Result<Progress, Status> {
         let now = written(self.client.now());
         let Some(node) = self.client.get(NODES, name).await? else {
@@ -111,7 +111,7 @@ impl Simulated {
         Ok(self.follow(&self.stages_of_nodes, name, &node, addresses).await?.unwrap_or(Progress::Done))
     }
 
-    /// Has a node or a pod go through its stages; `None` where it is in none.
+    /// Moves a node or a pod through its stages; `None` if it is in none.
     async fn follow(
         &self,
         followed: &Followed,
@@ -123,7 +123,7 @@ impl Simulated {
         followed.follow(&self.client, key, object, &context).await
     }
 
-    /// Sees to the pods that were bound to a node before it was known.
+    /// Handles the pods that were bound to a node before it was known.
     async fn begin_pods_of(&self, node: &str) -> Result<(), Status> {
         let mark = format!("\"nodeName\":{}", json::encode_to_string(&Value::from(node)));
         let mark = mark.as_bytes();

@@ -1,4 +1,4 @@
-//! Nodes that nothing is behind: what they say of themselves.
+//! The objects of simulated nodes.
 
 use std::net::Ipv4Addr;
 
@@ -40,7 +40,7 @@ pub(super) fn new(plan: &NodePlan, name: &str, block: &AddressBlock, now: &Value
     node
 }
 
-/// The status of a node: what it says already stays.
+/// The status of a node: existing values are kept.
 pub(super) fn status_of(node: &Value, capacity: &[(String, String)], block: &AddressBlock, now: &Value) -> Value {
     let mut status = node.get("status").filter(|status| !status.is_null()).cloned().unwrap_or_else(|| object! {});
     let amounts = capacity.iter().fold(Map::new(), |mut amounts, (name, amount)| {
@@ -110,17 +110,17 @@ pub(super) struct AddressBlock {
 }
 
 impl AddressBlock {
-    /// Blocks of pods' addresses lie one behind the other from here.
+    /// The blocks of pod addresses start here, one after the other.
     const FIRST: u32 = u32::from_be_bytes([10, 64, 0, 0]);
     const NODES_FIRST: u32 = u32::from_be_bytes([172, 31, 0, 1]);
     const BITS_MIN: u32 = 8;
     const BITS_MAX: u32 = 16;
 
-    /// The block of the node of that number, with room for so many pods.
+    /// The block of the node with this number, with room for `pods_max` pods.
     pub fn of(number: u32, pods_max: i64) -> Self {
         let room = u32::try_from(pods_max.saturating_add(2)).unwrap_or(u32::MAX);
         let bits = (u32::BITS - room.leading_zeros()).clamp(Self::BITS_MIN, Self::BITS_MAX);
-        // Beyond the private range they begin anew: there are more nodes than addresses.
+        // After the private range they start over, as there are more nodes than addresses.
         let first = Self::FIRST + ((number << bits) & 0x003f_ffff);
         AddressBlock { node: Ipv4Addr::from(Self::NODES_FIRST + (number & 0xffff)), first, bits }
     }

@@ -1,4 +1,4 @@
-//! Objects of other kinds than pods and nodes that stages are for, whatever serves the kind.
+//! Objects of kinds other than pods and nodes that have stages, built-in or custom.
 //!
 //! A kind is known by what is stored: the collection of a definition that comes later is found by its first object.
 
@@ -28,19 +28,19 @@ struct Staged {
     kind: StagedKind,
     /// The group that its objects are stored under: of a kind that is served in several groups, the first.
     group: String,
-    /// What the bytes of each of its objects contain.
+    /// A text that the bytes of each of its objects contain.
     mark: Vec<u8>,
     followed: Followed,
 }
 
 impl Others {
-    /// The kind that is stored under a group, in each version that stages are for.
+    /// The kind that is stored under a group, in each version that has stages.
     fn versions_of<'o>(&'o self, group: &'o str, kind: &'o str) -> impl Iterator<Item = &'o Staged> {
         self.kinds.iter().filter(move |staged| staged.group == group && staged.kind.kind == kind)
     }
 }
 
-/// Where the objects of a kind are stored; `None` where nothing serves it yet.
+/// The collection of a kind; `None` if it is not served yet.
 async fn collection_of(client: &Client, kind: &StagedKind) -> Option<Collection> {
     let reference = object! { "apiVersion" => kind.api_version.as_str(), "kind" => kind.kind.as_str() };
     match client.target_of(&reference, "").await {
@@ -52,7 +52,7 @@ async fn collection_of(client: &Client, kind: &StagedKind) -> Option<Collection>
     }
 }
 
-/// How far an object came that is followed in two versions.
+/// The combined progress of an object that is followed in two versions.
 fn together(one: Progress, other: Progress) -> Progress {
     match (one, other) {
         (Progress::After(one), Progress::After(other)) => Progress::After(one.min(other)),

@@ -10,7 +10,7 @@ use super::stages::Stage;
 
 /// How many there may be.
 const NODES_MAX: usize = 1_000;
-/// What each has, where nothing else is said.
+/// The default capacity of each.
 const CAPACITY: [(&str, &str); 4] = [("cpu", "8"), ("ephemeral-storage", "100Gi"), ("memory", "32Gi"), ("pods", "110")];
 
 /// What is wrong with the text of a plan.
@@ -38,7 +38,7 @@ pub struct NodePlan {
     pub capacity: Vec<(String, String)>,
     /// Labels beside those that every node has.
     pub labels: Vec<(String, String)>,
-    /// What files say of them, of the pods on them, and of objects of other kinds.
+    /// The stages from files for them, for the pods on them, and for objects of other kinds.
     pub stages: Arc<[Stage]>,
 }
 

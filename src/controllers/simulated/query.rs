@@ -1,7 +1,7 @@
-//! Which values of an object a stage is about: the part of jq that kwok's stages use.
+//! Queries for the values of an object that a stage checks: the part of jq that kwok's stages use.
 //!
-//! In: `.metadata.annotations["a/b"]`, `.spec.containers[0]`, `.status.conditions.[] | select( .type == "Ready" ) | .status`. Out: the
-//! values that are there; null is not.
+//! In: `.metadata.annotations["a/b"]`, `.spec.containers[0]`, `.status.conditions.[] | select( .type == "Ready" ) |
+//! .status`. Out: the values that exist; null does not count.
 
 use crate::value::{Value, json};
 
@@ -31,7 +31,7 @@ enum Part {
 }
 
 impl Query {
-    /// Errors: what of the text is not understood.
+    /// Errors: the part of the text that can't be parsed.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
         let mut parts = Vec::new();
         for step in text.split('|') {
@@ -45,7 +45,7 @@ impl Query {
         Ok(Query(parts))
     }
 
-    /// The values that it stands for.
+    /// The values that it selects.
     pub fn values<'v>(&self, object: &'v Value) -> Vec<&'v Value> {
         let mut found = vec![object];
         for part in &self.0 {
@@ -79,7 +79,7 @@ impl Part {
     }
 }
 
-/// A value as text: of text itself, what it says.
+/// A value as text; a string is used as it is.
 pub(super) fn text_of(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! The claims of a stateful set: what they are called, and whom they belong to.
+//! The claims of a stateful set: their names and owners.
 //!
 //! Source: `pkg/controller/statefulset/stateful_set_utils.go`, release 1.37.
 
@@ -13,7 +13,7 @@ pub(super) fn claim_name(set: &Value, template: &Value, ordinal: i64) -> String 
     format!("{}-{}", template.str_at(&["metadata", "name"]), pod_name(set, ordinal))
 }
 
-/// The names that a set may have one of whose claims has this name: `data-db-0` is of `db`, or of `data-db`.
+/// The possible names of the set that a claim of this name belongs to: `data-db-0` is of `db`, or of `data-db`.
 pub(super) fn sets_of_claim(claim: &str) -> impl Iterator<Item = &str> {
     let prefix = claim.rsplit_once('-').map_or("", |(prefix, _)| prefix);
     prefix.match_indices('-').map(|(at, _)| &prefix[at + 1..])
@@ -35,7 +35,7 @@ pub(super) fn claim_of(set: &Value, template: &Value, ordinal: i64) -> Value {
     claim
 }
 
-/// The owner that the claims of a pod are to have, so that they are deleted with it.
+/// The owner that the claims of a pod must have, so that they are deleted with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ClaimOwner {
     Nobody,
@@ -47,7 +47,7 @@ fn deletes(set: &Value, when: &str) -> bool {
     set.str_at(&["spec", "persistentVolumeClaimRetentionPolicy", when]) == "Delete"
 }
 
-/// Whether claims go with pods that a smaller set no longer has.
+/// Whether the claims of pods are deleted when the set is scaled down.
 pub(super) fn goes_with_pods(set: &Value) -> bool {
     deletes(set, "whenScaled")
 }
@@ -61,7 +61,7 @@ pub(super) fn claim_owner(set: &Value, has_place: bool) -> ClaimOwner {
     }
 }
 
-/// Whether a reference names an object by this `apiVersion` and `kind` and its name, whichever object had that.
+/// Whether a reference names an object by this `apiVersion` and `kind` and its name, whatever its uid.
 fn names(reference: &Value, (api_version, kind): (&str, &str), object: &Value) -> bool {
     reference.str_at(&["apiVersion"]) == api_version
         && reference.str_at(&["kind"]) == kind
@@ -72,13 +72,13 @@ fn is_to(reference: &Value, object: &Value) -> bool {
     reference.str_at(&["uid"]) == object.str_at(&["metadata", "uid"])
 }
 
-/// Whether a claim belongs to an earlier object of that name: nobody but the garbage collector touches it.
+/// Whether a claim belongs to an earlier object of that name: only the garbage collector touches it.
 fn is_stale(claim: &Value, of_type: (&str, &str), object: &Value) -> bool {
     let references = claim.items_at(&["metadata", "ownerReferences"]).iter();
     references.filter(|it| names(it, of_type, object)).any(|it| !is_to(it, object))
 }
 
-/// Whether a claim still belongs to an earlier pod of that name, of which the new one can't be.
+/// Whether a claim still belongs to an earlier pod of that name, so that the new one can't use it.
 pub(super) fn is_of_earlier_pod(claim: &Value, pod: &Value) -> bool {
     is_stale(claim, POD_TYPE, pod)
 }
@@ -89,7 +89,7 @@ pub(super) fn is_managed_by_others(set: &Value, pod: &Value, claim: &Value) -> b
         && controller_of(claim).is_some_and(|it| !is_to(it, set) && !is_to(it, pod))
 }
 
-/// The owners that the claim of a pod is to have; `None` where it has them, or where it is not to be touched.
+/// The owners that the claim of a pod must have; `None` if it has them, or must not be touched.
 pub(super) fn owners_of_claim(set: &Value, pod: &Value, claim: &Value, claim_owner: ClaimOwner) -> Option<Vec<Value>> {
     if is_stale(claim, TYPE, set) || is_stale(claim, POD_TYPE, pod) {
         return None;

@@ -1,4 +1,4 @@
-//! StatefulSets: pods with a number each, which they keep, with volumes of their own, one after the other.
+//! StatefulSets: pods with stable numbers and their own volumes, created one after the other.
 //!
 //! Source: `pkg/controller/statefulset` of Kubernetes 1.37.
 
@@ -80,7 +80,7 @@ impl Reconciler for StatefulSets {
 }
 
 impl StatefulSets {
-    /// A pod may wait for the claim of an earlier one to go.
+    /// A pod may wait until the claim of an earlier one is gone.
     fn note_claim(&self, change: &ChangeEvent) -> Vec<String> {
         let Some((namespace, name)) = change.key.split_once('/').filter(|_| change.stored.is_none()) else {
             return Vec::new();
@@ -89,7 +89,7 @@ impl StatefulSets {
         keys.filter(|key| self.family.has_owner(key)).collect()
     }
 
-    /// Does one after the other; tells whether there was anything that could be done.
+    /// Executes the actions one after the other; returns whether any of them could be done.
     async fn carry_out_all(&self, set: &Value, acts: &[Act], revisions: [&Value; 2]) -> Result<bool, Status> {
         let mut has_acted = false;
         for act in acts {
@@ -103,7 +103,7 @@ impl StatefulSets {
         Ok(has_acted)
     }
 
-    /// Makes a pod with its claims, unless one of these still belongs to an earlier pod.
+    /// Creates a pod with its claims, unless one of these still belongs to an earlier pod.
     async fn create(&self, set: &Value, ordinal: i64, revision: &Value) -> Result<bool, Status> {
         let pod = new_pod(set, revision, ordinal, self.family.reference(set));
         if claims::goes_with_pods(set) {
@@ -131,7 +131,7 @@ impl StatefulSets {
         deleted.map(|()| true)
     }
 
-    /// Tells what became of a pod.
+    /// Reports the outcome for a pod.
     fn tell(&self, set: &Value, pod: &Value, reasons: [&'static str; 2], verb: &str, failure: Option<&Status>) {
         let (pod, set_name) = (pod.str_at(&["metadata", "name"]), set.str_at(&["metadata", "name"]));
         let what = format!("{verb} Pod {pod} in StatefulSet {set_name}");
@@ -141,7 +141,7 @@ impl StatefulSets {
         }
     }
 
-    /// The claims of a pod that are there.
+    /// The existing claims of a pod.
     async fn claims_of(&self, set: &Value, ordinal: i64) -> Result<Vec<Value>, Status> {
         let namespace = set.str_at(&["metadata", "namespace"]);
         let mut found = Vec::new();
@@ -152,7 +152,7 @@ impl StatefulSets {
         Ok(found)
     }
 
-    /// Makes the claims that pods wait for, and gives claims the owners that their policy wants.
+    /// Creates the claims that pods wait for, and sets the owners of claims that their policy requires.
     async fn keep_claims(&self, seen: &ObservedStatefulSet<'_>) -> Result<(), Status> {
         for (ordinal, pod) in &seen.pods {
             if pod.str_at(&["status", "phase"]) == "Pending" && !is_going(pod) {
@@ -168,7 +168,7 @@ impl StatefulSets {
         Ok(())
     }
 
-    /// Gives pods that the set wants the labels of their number, where somebody took the one with the name.
+    /// Restores the name and number labels of the set's pods if the one with the name was removed.
     async fn keep_names(&self, seen: &ObservedStatefulSet<'_>) -> Result<(), Status> {
         for (ordinal, pod) in seen.pods.iter().filter(|(ordinal, pod)| seen.has_place(**ordinal) && !is_going(pod)) {
             let (namespace, name) = place(pod);
@@ -198,7 +198,7 @@ impl StatefulSets {
         self.client.merge(CLAIMS, namespace, name, &patch).await.map(drop)
     }
 
-    /// Makes the claims of a pod that are not there.
+    /// Creates the missing claims of a pod.
     async fn make_claims(&self, set: &Value, ordinal: i64) -> Result<(), Status> {
         let (pod, set_name) = (pod_name(set, ordinal), set.str_at(&["metadata", "name"]));
         for template in set.items_at(&["spec", "volumeClaimTemplates"]) {

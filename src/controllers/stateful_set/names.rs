@@ -1,4 +1,4 @@
-//! What the pods of a stateful set are called.
+//! The names of the pods of a stateful set.
 
 use crate::value::Value;
 

@@ -1,4 +1,4 @@
-//! What is done next about the pods of a stateful set, and its status: pure functions of the set and its pods.
+//! The next actions for the pods of a stateful set, and its status: pure functions of the set and its pods.
 //!
 //! Source: `updateStatefulSet` of `pkg/controller/statefulset`, release 1.37.
 
@@ -15,14 +15,14 @@ use crate::controllers::pods::{self, Availability};
 use crate::object;
 use crate::value::Value;
 
-/// How much is done before a set is looked at again: it may want a thousand million pods at once.
+/// How many actions are done before a set is checked again: it may want a billion pods at once.
 const ACTS_MAX: usize = 64;
 
 /// A set with its pods.
 pub(super) struct ObservedStatefulSet<'s> {
     pub set: &'s Value,
     pub pods: BTreeMap<i64, &'s Value>,
-    /// The names of the revision that pods have, and of the one that they are to have.
+    /// The names of the revision that pods have, and of the one that they must have.
     pub current: &'s str,
     pub update: &'s str,
     pub now: Timestamp,
@@ -55,12 +55,12 @@ impl ObservedStatefulSet<'_> {
         self.set.str_at(&["spec", "updateStrategy", "type"]) != "OnDelete"
     }
 
-    /// The first number that is of the new revision.
+    /// The first number that gets the new revision.
     fn partition(&self) -> i64 {
         self.first() + int_at(self.set, &["spec", "updateStrategy", "rollingUpdate", "partition"])
     }
 
-    /// How many pods may be out of use while the set is updated.
+    /// How many pods may be unavailable while the set is updated.
     fn unavailable_max(&self) -> i64 {
         let amount = self.set.at(&["spec", "updateStrategy", "rollingUpdate", "maxUnavailable"]);
         amount_of(amount, self.wanted(), false).max(1)
@@ -87,14 +87,14 @@ fn is_of(pod: &Value, revision: &str) -> bool {
     pod.str_at(&["metadata", "labels", POD_HASH]) == revision
 }
 
-/// What is done about one pod.
+/// An action for one pod.
 #[derive(Debug, PartialEq)]
 pub(super) enum Act {
     Create { ordinal: i64, of_update: bool },
     Delete(Value),
 }
 
-/// What is done now, and when to look again.
+/// The actions, and when to check again.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct StatefulPlan {
     pub acts: Vec<Act>,
@@ -107,7 +107,7 @@ impl StatefulPlan {
     }
 }
 
-/// What is done next. Where pods come and go one after the other, each waits for those before it; else all are done at once.
+/// The next actions. If pods are managed in order, each waits for those before it; otherwise all are handled at once.
 pub(super) fn plan(seen: &ObservedStatefulSet<'_>) -> StatefulPlan {
     let mut plan = StatefulPlan { acts: Vec::new(), again: next_available(seen) };
     if is_going(seen.set) {
@@ -121,7 +121,7 @@ pub(super) fn plan(seen: &ObservedStatefulSet<'_>) -> StatefulPlan {
     plan
 }
 
-/// When the next pod that is ready will have been so for long enough.
+/// When the next ready pod becomes available.
 fn next_available(seen: &ObservedStatefulSet<'_>) -> Option<Duration> {
     let pauses = seen.pods.values().map(|pod| match seen.availability(pod) {
         Availability::In(pause) => Some(pause),
@@ -130,7 +130,7 @@ fn next_available(seen: &ObservedStatefulSet<'_>) -> Option<Duration> {
     pauses.fold(None, sooner)
 }
 
-/// Makes the pods that are missing, and has those go that have ended. Tells whether to go on with other pods.
+/// Creates missing pods, and deletes finished ones. Returns whether to continue with other pods.
 fn fill(seen: &ObservedStatefulSet<'_>, plan: &mut StatefulPlan) -> bool {
     for ordinal in seen.first()..seen.end() {
         let Some(pod) = seen.pods.get(&ordinal) else {
@@ -151,7 +151,7 @@ fn fill(seen: &ObservedStatefulSet<'_>, plan: &mut StatefulPlan) -> bool {
     true
 }
 
-/// Has pods go that are too many, the last first. Tells whether to go on with other pods.
+/// Deletes surplus pods, the last first. Returns whether to continue with other pods.
 fn shrink(seen: &ObservedStatefulSet<'_>, plan: &mut StatefulPlan) -> bool {
     let condemned = || seen.pods.iter().filter(|(ordinal, _)| !seen.has_place(**ordinal)).map(|(_, pod)| *pod);
     let first_unavailable = condemned().find(|pod| seen.is_unavailable(pod));
@@ -170,7 +170,7 @@ fn shrink(seen: &ObservedStatefulSet<'_>, plan: &mut StatefulPlan) -> bool {
     true
 }
 
-/// Has pods of another revision go, the last first, as many as may be out of use.
+/// Deletes pods of another revision, the last first, as many as may be unavailable.
 fn update(seen: &ObservedStatefulSet<'_>, plan: &mut StatefulPlan) {
     let available = seen.pods.iter().filter(|(ordinal, pod)| seen.has_place(**ordinal) && !seen.is_unavailable(pod));
     let unavailable = seen.wanted() - available.count() as i64;

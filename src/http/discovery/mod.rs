@@ -1,4 +1,4 @@
-//! Discovery: which groups, versions and resources there are.
+//! Discovery: which groups, versions and resources are served.
 //!
 //! In: the resources that are established, in all of their versions. Out: the documents under `/api`, `/apis` and
 //! `/version`, plain and aggregated, as values.
@@ -33,7 +33,7 @@ pub struct DiscoveredResource {
 pub struct Subresource {
     pub name: &'static str,
     pub verbs: &'static [&'static str],
-    /// Group, version and kind, where they are not the resource's.
+    /// Group, version and kind, if they differ from the resource's.
     pub kind: Option<(&'static str, &'static str, &'static str)>,
 }
 
@@ -42,7 +42,7 @@ const TERMINATING_VERBS: &[&str] = &["delete", "deletecollection", "get", "list"
 const SUBRESOURCE_VERBS: &[&str] = &["get", "patch", "update"];
 
 impl DiscoveredResource {
-    /// A custom resource. While its definition is terminating, only what takes objects away is on offer.
+    /// A custom resource. While its definition is terminating, only the verbs that read or delete are offered.
     pub fn custom(version: Arc<ServedVersion>, is_terminating: bool) -> Self {
         let verbs = if is_terminating { TERMINATING_VERBS } else { CUSTOM_VERBS };
         let subresource = |name, kind| Subresource { name, verbs: SUBRESOURCE_VERBS, kind };
@@ -110,7 +110,7 @@ pub fn group_version(group: &str, version: &str, resources: &[DiscoveredResource
     }
     let group_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
     let mut list = object! { "kind" => "APIResourceList", "groupVersion" => group_version, "resources" => listed };
-    // The core group's lists are older than the version of lists.
+    // Lists of the core group have no apiVersion: they are older than that field.
     if !group.is_empty() {
         list.make_object().insert("apiVersion", "v1".into());
     }
@@ -143,7 +143,7 @@ pub fn aggregated(core: bool, version: &str, resources: &[DiscoveredResource]) -
     }
 }
 
-/// Since then the older version of aggregated discovery is gone.
+/// From this version on, the older version of aggregated discovery is no longer served.
 const AGGREGATES_V2_ALONE: Minor = Minor::of(33);
 
 /// The form of aggregated discovery that a client asked for.
@@ -162,8 +162,8 @@ impl AggregatedForm {
     }
 }
 
-/// The form of aggregated discovery that the client accepts, if any, of a server that speaks for `minor`: it goes before the
-/// plain form, wherever that stands.
+/// The form of aggregated discovery that the client accepts, if any, from a server that speaks for `minor`: it wins
+/// over the plain form, whatever their order in the header.
 pub fn wants_aggregated(accept: &str, minor: Minor) -> Option<AggregatedForm> {
     negotiate::clauses(accept).iter().find_map(|clause| {
         let version = match ["as", "g", "v"].map(|name| clause.parameter(name)) {
@@ -186,8 +186,8 @@ pub fn wants_aggregated(accept: &str, minor: Minor) -> Option<AggregatedForm> {
 /// `/version` of a server that speaks for `minor`. kubectl reads major and minor, and warns when they are too far from its
 /// own.
 ///
-/// DIFFERS: under `--emulated-version` kube-apiserver tells its own version as `minor`, and the other as `emulationMinor`
-/// alone; here clients are to see the version that they are tested against.
+/// DIFFERS: under `--emulated-version` kube-apiserver reports its own version as `minor`, and the emulated one only as
+/// `emulationMinor`; here clients see the version that they are tested against.
 pub fn version(minor: Minor) -> Value {
     object! {
         "major" => "1",
@@ -206,7 +206,7 @@ pub fn version(minor: Minor) -> Value {
     }
 }
 
-/// What Go calls the kind of processor.
+/// Go's name for the processor architecture.
 fn go_architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
@@ -319,7 +319,7 @@ fn aggregate_resource(resource: &DiscoveredResource) -> Value {
     let version = &resource.version;
     let names = &version.names;
     let is_built_in = kinds::find(&version.group, &version.names.plural).is_some();
-    // Built-in kinds leave the group and version out that the resource is of.
+    // Built-in kinds leave out the group and version if they are those of the resource.
     let kind = |group: &str, of: &str, kind: &str| {
         let is_left_out = is_built_in && (group, of) == (&version.group, &version.version);
         let (group, of) = if is_left_out { ("", "") } else { (group, of) };
@@ -380,13 +380,13 @@ impl<'r> StorageVersions<'r> {
         versions
     }
 
-    /// Stands for the version that objects are stored in; `None` while that is not served.
+    /// The hash of the version that objects are stored in; `None` if that version is not served.
     fn hash_of(&self, version: &ServedVersion) -> Option<String> {
         let built_in = kinds::find(&version.group, &version.names.plural);
         if built_in.is_some_and(|kind| matches!(kind.computed, Some(Computed::Components(_)))) {
             return None;
         }
-        // The two groups of events are stored in one.
+        // Events of the two groups are stored in one of them.
         let is_elsewhere = !version.storage && version.group == "events.k8s.io";
         let elsewhere = || self.by_kind.get(version.names.kind.as_str()).filter(|_| is_elsewhere);
         let served = self.served.get(&(version.group.as_str(), version.names.plural.as_str()));

@@ -68,7 +68,8 @@ fn the_client_chooses_aggregated_discovery() {
     let older = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
     assert_eq!(wanted(older), None);
     assert_eq!(wants_aggregated(older, Minor::of(32)).map(|form| form.version), Some("v2beta1"));
-    // Recorded from kube-apiserver 1.36: the plain form does not go before it, wherever it stands.
+    // Recorded from kube-apiserver 1.36: the plain form does not win over the aggregated one, wherever it stands in the
+    // header.
     for (accept, encoding) in [
         ("application/json,application/vnd.kubernetes.protobuf", Encoding::Protobuf),
         ("application/yaml", Encoding::Yaml),
@@ -89,7 +90,7 @@ fn the_core_group_and_other_groups_are_aggregated_apart() {
     assert_eq!(aggregated(true, "v2", &resources).get("items"), Some(&Vec::new().into()));
 }
 
-/// So many versions, each in a group of its own if `apart`.
+/// This many versions, each in a group of its own if `apart`.
 fn many(count: usize, apart: bool) -> Vec<DiscoveredResource> {
     let one = |at: usize| {
         let mut resource = foo(&format!("v{}", at + 1), at == 0);

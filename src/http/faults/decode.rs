@@ -1,4 +1,4 @@
-//! A fault as it is sent: what is unknown or makes no sense is refused.
+//! Decodes a fault as it was sent: unknown fields and values that make no sense are refused.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::matching::Match;
 
 /// The longest delay of a request, and the latest end of a watch.
 const DELAY_MAX: Duration = Duration::from_secs(3600);
-/// The verbs that there are, and the methods of paths that are not resources.
+/// The known verbs, and the methods of paths that are not resources.
 const VERBS: [&str; 13] = [
     "get",
     "list",
@@ -30,7 +30,7 @@ const VERBS: [&str; 13] = [
     "post",
     "put",
 ];
-/// What a fault can do; one of them, or a delay alone.
+/// What a fault can do: one of these, or only a delay.
 const EFFECTS: [&str; 5] = ["error", "watch", "stale", "lose", "conflict"];
 
 /// Why a value is not a fault.
@@ -58,7 +58,7 @@ fn invalid(field: impl Into<String>, detail: impl Into<Cow<'static, str>>) -> Fa
 ///
 /// # Errors
 ///
-/// What is wrong first.
+/// The first thing that is wrong.
 pub fn decode(value: &Value) -> Result<Fault, FaultError> {
     const FIELDS: [&str; 6] = ["match", "skip", "times", "probability", "seed", "delay"];
     let fields = KnownFields::new("", value, &[&FIELDS[..], &EFFECTS[..]].concat())?;
@@ -171,7 +171,7 @@ fn decode_watch(value: &Value) -> Result<Effect, FaultError> {
 
 /// The fields of an object, all of which are known.
 struct KnownFields<'v> {
-    /// What stands before the names of fields in errors.
+    /// The prefix of field names in errors.
     prefix: String,
     fields: &'v Map,
 }

@@ -1,4 +1,4 @@
-//! The errors that faults answer with: the Status that Kubernetes would give for this request.
+//! The errors that faults answer with: the Status with which Kubernetes would answer this request.
 //!
 //! Source: `k8s.io/apimachinery/pkg/api/errors` and `apiserver/pkg/registry/generic/registry/store.go`, release 1.37.
 
@@ -17,7 +17,7 @@ use super::super::path::{Selected, Target};
 use super::fault::InjectedError;
 use super::matching::FaultSubject;
 
-/// The codes, each with its reasons; the first of a code is the one that goes with it unasked.
+/// The codes, each with its reasons; the first one is the default for its code.
 pub const REASONS: [(u16, &str); 12] = [
     (401, "Unauthorized"),
     (403, "Forbidden"),
@@ -33,7 +33,7 @@ pub const REASONS: [(u16, &str); 12] = [
     (504, "Timeout"),
 ];
 
-/// What an update is told whose object has changed.
+/// The message for an update whose object has changed.
 const MODIFIED: &str = "the object has been modified; please apply your changes to the latest version and try again";
 const LIST_TOO_OLD: &str = "The resourceVersion for the provided list is too old.";
 const WATCH_TOO_OLD: &str = "The resourceVersion for the provided watch is too old.";
@@ -42,12 +42,12 @@ const TIMED_OUT: &str = "request did not complete within the allotted timeout";
 const UNAVAILABLE: &str = "the server is currently unable to handle the request";
 const FAILED: &str = "a fault was injected";
 
-/// What a watch is told whose revision is gone.
+/// The answer to a watch whose revision has expired.
 pub fn watch_expired() -> Status {
     Status::expired(WATCH_TOO_OLD)
 }
 
-/// The Status of `failure` for a request. Of a creation the body is read, for the name in it.
+/// The Status of `failure` for a request. The body of a creation is read, for the name in it.
 pub async fn status(app: &App, exchange: &Exchange, target: &Target, failure: &InjectedError, body: Body) -> Status {
     let mut subject = FaultSubject::of(exchange, target);
     let is_create = subject.verb == "create" && !subject.resource.is_empty();
@@ -98,7 +98,7 @@ fn forbidden(exchange: &Exchange, target: &Target, subject: &FaultSubject) -> St
     Status::forbidden(&path.group, &path.resource, &subject.name, &attributes.refusal(&exchange.user, ""))
 }
 
-/// A list that goes on gets a token to go on with at the newest, as far as its own can be read.
+/// A list that continues gets a token to continue at the newest revision, if its own token can be decoded.
 fn expired(exchange: &Exchange, subject: &FaultSubject) -> Status {
     if subject.verb == "watch" {
         return watch_expired();
@@ -113,7 +113,7 @@ fn expired(exchange: &Exchange, subject: &FaultSubject) -> Status {
     }
 }
 
-/// The name of the object in a body; empty where it has none, or can't be read.
+/// The name of the object in a body; empty if it has none, or can't be decoded.
 async fn name_in_body(app: &App, exchange: &Exchange, body: Body) -> String {
     let Ok(bytes) = exchange.read_body(&app.registry.memory, body).await else { return String::new() };
     let object = match body_encoding(&exchange.content_type) {

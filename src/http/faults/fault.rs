@@ -1,4 +1,4 @@
-//! What a fault is: for which requests, how often, and what it does.
+//! What a fault is: which requests it is for, how often it occurs, and what it does.
 
 use std::time::Duration;
 
@@ -8,17 +8,17 @@ use crate::value::{Map, Value};
 
 use super::matching::{FaultSubject, Match};
 
-/// A fault that a test asks for.
+/// A fault that a test injects.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
     pub matching: Match,
-    /// How many requests that it is for go by before it comes.
+    /// How many matching requests pass before the fault occurs.
     pub skip: u64,
-    /// How many requests it is for after that; `None` for all.
+    /// How many matching requests it applies to after that; `None` for all.
     pub times: Option<u64>,
-    /// How likely each of them meets it, from 0 to 1; `None` for always.
+    /// The probability that it hits each of them, from 0 to 1; `None` for always.
     pub probability: Option<f64>,
-    /// What the sequence of chances begins with.
+    /// The seed of the random sequence.
     pub seed: Option<u64>,
     /// How long the request waits before anything else.
     pub delay: Duration,
@@ -31,9 +31,9 @@ pub struct Fault {
 pub enum Effect {
     /// The request is answered with an error, and nothing is done.
     Error(InjectedError),
-    /// An open watch ends, or no more comes of it.
+    /// An open watch ends, or delivers nothing more.
     Watch { end: WatchEnd, after_events: u64, after: Duration },
-    /// A list or watch of any revision (`resourceVersion=0`) begins with the state of so many changes ago.
+    /// A list or watch at any revision (`resourceVersion=0`) begins with the state of that many changes ago.
     Stale(u64),
     /// The connection is cut in place of an answer.
     Lose(Lost),
@@ -45,22 +45,22 @@ pub enum Effect {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InjectedError {
     pub code: u16,
-    /// Empty for the one that goes with the code.
+    /// Empty for the default reason of the code.
     pub reason: String,
-    /// `None` for Kubernetes' words.
+    /// `None` for the message of Kubernetes.
     pub message: Option<String>,
-    /// `None` for what goes with the code; 0 for none.
+    /// `None` for the default of the code; 0 for no header.
     pub retry_after_seconds: Option<u32>,
 }
 
 /// How a watch ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WatchEnd {
-    /// As at its time-out: the stream is whole.
+    /// As at its timeout: the stream is complete.
     Closed,
-    /// The connection breaks; of HTTP/2, the stream is reset.
+    /// The connection breaks; in HTTP/2, the stream is reset.
     Cut,
-    /// Nothing more comes, and the connection stays.
+    /// Nothing more is sent, and the connection stays open.
     Stalled,
     /// With an ERROR event: 410, as its revision is gone.
     Expired,
@@ -97,7 +97,7 @@ impl Lost {
 }
 
 impl Fault {
-    /// Whether it is for this request, and comes before the request is answered.
+    /// Whether the fault is for this request, and takes effect before the request is answered.
     pub fn meets_request(&self, subject: &FaultSubject) -> bool {
         let can = match self.effect {
             None | Some(Effect::Error(_) | Effect::Lose(_)) => true,
@@ -110,7 +110,7 @@ impl Fault {
         can && self.matching.fits(subject)
     }
 
-    /// Whether it is for this watch, and comes while that is open.
+    /// Whether the fault is for this watch, and takes effect while the watch is open.
     pub fn meets_watch(&self, subject: &FaultSubject) -> bool {
         matches!(self.effect, Some(Effect::Watch { .. })) && self.matching.fits(subject)
     }
@@ -130,7 +130,7 @@ impl Fault {
         parts.join(", ")
     }
 
-    /// The fault as it was sent, with what it did not say left out.
+    /// The fault as it was sent, without the fields that were not given.
     pub fn to_value(&self) -> Value {
         let mut fields = Map::new();
         let matching = self.matching.to_value();

@@ -1,4 +1,4 @@
-//! What becomes of a request that meets a fault.
+//! Applies a fault to a request.
 
 use std::future::Future;
 
@@ -15,12 +15,12 @@ use super::error;
 use super::fault::{Effect, Lost};
 use super::matching::FaultSubject;
 
-/// Marks an answer that is not sent: among its extensions, it has the connection cut.
+/// Marks an answer that is not sent: as one of its extensions, it makes the server cut the connection.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("the connection is cut, as a fault asks for it")]
 pub struct Cut;
 
-/// Answers a request by `serve`, unless it meets a fault.
+/// Answers a request by `serve`, unless a fault applies.
 pub async fn answer<'a, F>(
     app: &'a App,
     exchange: &'a Exchange,
@@ -49,7 +49,7 @@ where
         Some(Effect::Lose(Lost::Request)) => cut(answer::text(exchange, 500, "")),
         Some(Effect::Lose(Lost::Answer)) => cut(serve(target, body).await),
         Some(Effect::Stale(changes)) => {
-            // It is set here alone.
+            // It is set only here.
             _ = exchange.stale_by.set(*changes);
             serve(target, body).await
         }
@@ -61,7 +61,7 @@ where
             }
             serve(target, body).await
         }
-        // Those of watches come while they are open.
+        // Faults of watches take effect while the watches are open.
         Some(Effect::Watch { .. }) | None => serve(target, body).await,
     }
 }

@@ -16,14 +16,14 @@ pub struct FaultSubject {
     pub subresource: String,
     pub namespace: String,
     pub name: String,
-    /// In whose name the request is.
+    /// The user that the request is made as.
     pub user: String,
     pub path: String,
     /// Whether any state will do (`resourceVersion=0`).
     pub takes_any_state: bool,
 }
 
-/// The requests that a fault is for: all that is given must fit.
+/// The requests that a fault is for: all the fields that are given must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Match {
     /// Empty for all.
@@ -36,7 +36,7 @@ pub struct Match {
     pub namespace: Option<String>,
     pub name: Option<String>,
     pub user: Option<String>,
-    /// A path, or the beginning of paths before a `*`. Without one, only requests for resources fit.
+    /// A path, or a path prefix followed by `*`. Without one, only requests for resources match.
     pub path: Option<String>,
 }
 
@@ -68,7 +68,7 @@ impl FaultSubject {
 }
 
 impl Match {
-    /// Whether `subject` is one of the requests.
+    /// Whether `subject` matches.
     pub fn fits(&self, subject: &FaultSubject) -> bool {
         let same = |wanted: &Option<String>, text: &str| wanted.as_ref().is_none_or(|wanted| wanted == text);
         (self.verbs.is_empty() || self.verbs.contains(&subject.verb))

@@ -1,11 +1,11 @@
 //! Faults on demand: requests that fail, wait or are answered with old states because a test asks for that.
 //!
-//! In: faults, each with the requests that it is for, how often it comes, and what it does. Out: for a request or a watch
-//! the fault that it meets, if any. Each [`App`](super::App) has a set of its own, in memory alone. Requests pay one atomic
-//! load where there are none.
+//! In: faults, each with the requests that it is for, how often it occurs, and what it does. Out: the fault that
+//! applies to a request or a watch, if any. Each [`App`](super::App) has a set of its own, in memory alone. A request
+//! costs one atomic load if there are none.
 //!
-//! A request meets one fault at most, the first that is for it in the order in which they were made. Controllers of this
-//! process, which don't send requests, meet none.
+//! At most one fault applies to a request: the first matching one, in the order in which they were created. The
+//! controllers of this process send no requests, so faults do not affect them.
 
 mod decode;
 mod error;
@@ -34,16 +34,16 @@ pub(super) const FAULTS_MAX: usize = 1000;
 /// The faults of a control plane.
 #[derive(Default)]
 pub(super) struct Faults {
-    /// How many there are.
+    /// The number of active faults.
     count: AtomicUsize,
     last_id: AtomicU64,
-    /// In the order in which they were made.
+    /// In the order in which they were created.
     active: RwLock<Vec<Arc<Active>>>,
-    /// Tells open watches that there are others.
+    /// Tells open watches that the set of faults has changed.
     changed: watch::Sender<()>,
 }
 
-/// A fault that is looked for.
+/// A fault that is active.
 pub(super) struct Active {
     id: u64,
     fault: Fault,
@@ -51,38 +51,38 @@ pub(super) struct Active {
     counts: Mutex<FaultCounts>,
 }
 
-/// How often a fault was met.
+/// How often a fault was applied.
 #[derive(Default)]
 struct FaultCounts {
-    /// Requests that it is for.
+    /// Requests that it matched.
     seen: u64,
-    /// Those of them that it was chosen for.
+    /// Those for which it was chosen.
     taken: u64,
-    /// Those of them that it has taken effect on.
+    /// Those on which it has taken effect.
     hits: u64,
     /// The state of the sequence of random numbers.
     random: u64,
 }
 
-/// There are as many faults as there may be.
+/// The limit of faults has been reached.
 #[derive(Debug)]
 pub(super) struct TooMany;
 
-/// What a fault is to a request that it is for.
+/// The outcome for a request that a fault matches.
 enum Draw {
     Taken,
-    /// Not this one: it is among those that are skipped, or chance says so.
+    /// Not this request: it is one of those to skip, or chance decided against it.
     Passed,
-    /// It has come as often as it is to come.
+    /// The fault has occurred as often as it should.
     Exhausted,
 }
 
 impl Faults {
-    /// Adds a fault; from now on requests meet it.
+    /// Adds a fault; it applies to requests from now on.
     ///
     /// # Errors
     ///
-    /// There are [`FAULTS_MAX`] already.
+    /// There are already [`FAULTS_MAX`].
     pub fn add(&self, fault: Fault) -> Result<Arc<Active>, TooMany> {
         let mut active = self.write();
         if active.len() >= FAULTS_MAX {
@@ -107,7 +107,8 @@ impl Faults {
         self.read().iter().find(|active| active.id == id).cloned()
     }
 
-    /// Removes those that `which` chooses, and returns them: no request meets them any more, and stalled watches go on.
+    /// Removes the faults that `which` selects, and returns them: they no longer apply to any request, and stalled
+    /// watches continue.
     pub fn remove(&self, mut which: impl FnMut(&Active) -> bool) -> Vec<Arc<Active>> {
         let mut active = self.write();
         let removed: Vec<_> = active.extract_if(.., |active| which(active)).collect();
@@ -116,7 +117,8 @@ impl Faults {
         removed
     }
 
-    /// The fault that a request meets, which is told by `subject`. Those of open watches are found by [`Faults::follow`].
+    /// The fault that applies to the request that `subject` describes. Faults of open watches are found by
+    /// [`Faults::follow`].
     fn meet(&self, subject: impl FnOnce() -> FaultSubject) -> Option<Arc<Active>> {
         if self.count.load(Ordering::Acquire) == 0 {
             return None;
@@ -127,7 +129,7 @@ impl Faults {
         met.cloned()
     }
 
-    /// What an open watch meets.
+    /// The faults that apply to an open watch.
     pub fn follow(self: &Arc<Self>, subject: FaultSubject) -> WatchFaults {
         WatchFaults::new(Arc::clone(self), subject, self.changed.subscribe())
     }
@@ -170,7 +172,7 @@ impl Active {
         self.is_deleted.load(Ordering::Acquire)
     }
 
-    /// Whether the next request that it is for meets it; that then counts.
+    /// Whether the fault applies to the next request that it matches; that request is counted.
     fn draws(&self) -> bool {
         let taken = matches!(self.draw(), Draw::Taken);
         if taken {
@@ -197,7 +199,7 @@ impl Active {
         self.counts().hits += 1;
     }
 
-    /// It was chosen for a watch that ended before it took effect.
+    /// Undoes the choice: the watch ended before the fault took effect.
     fn give_back(&self) {
         self.counts().taken -= 1;
     }
@@ -233,7 +235,7 @@ mod tests {
         FaultSubject { verb: "update".into(), resource: "widgets".into(), name: name.into(), ..FaultSubject::default() }
     }
 
-    /// Which of ten updates meet `fault`.
+    /// Which of ten updates `fault` applies to.
     fn met(fault: Fault) -> Vec<usize> {
         let faults = Faults::default();
         faults.add(fault).expect("there is room");

@@ -1,4 +1,4 @@
-//! What becomes of a watch that meets a fault while it is open.
+//! Applies faults to a watch while it is open.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use super::fault::{Effect, WatchEnd};
 use super::matching::FaultSubject;
 use super::{Active, Draw, Faults};
 
-/// What an open watch meets.
+/// The faults that apply to an open watch.
 pub struct WatchFaults {
     faults: Arc<Faults>,
     subject: FaultSubject,
     changed: watch::Receiver<()>,
-    /// Set where faults may have come since they were looked for.
+    /// Set if faults may have been added since the last look.
     is_new: bool,
-    /// Those that are not for this watch after all.
+    /// Faults that turned out not to be for this watch.
     passed: Vec<u64>,
     claim: Option<Claim>,
 }
@@ -26,18 +26,18 @@ struct Claim {
     active: Arc<Active>,
     end: WatchEnd,
     events_left: u64,
-    /// Not before.
+    /// Takes effect no earlier than this.
     due: Instant,
     has_hit: bool,
 }
 
-/// How a watch stands with faults.
+/// The state of a watch with respect to faults.
 pub enum WatchFault {
-    /// Events may be sent; until then, where an instant is given.
+    /// Events may be sent; if an instant is given, only until then.
     Free(Option<Instant>),
-    /// Nothing is sent until faults change.
+    /// Nothing is sent until the set of faults changes.
     Stalled,
-    /// It ends; this is told once, with what the log says of the fault.
+    /// The watch ends; reported once, with the fault's text for the log.
     Ends(WatchEnd, String),
 }
 
@@ -54,7 +54,7 @@ impl WatchFaults {
         WatchFaults { faults, subject, changed, is_new: true, passed: Vec::new(), claim: None }
     }
 
-    /// How the watch stands now.
+    /// The current state of the watch.
     pub fn look(&mut self) -> WatchFault {
         if std::mem::take(&mut self.is_new) || self.changed.has_changed().unwrap_or(false) {
             self.changed.mark_unchanged();
@@ -76,7 +76,7 @@ impl WatchFaults {
         }
     }
 
-    /// Waits until the watch may stand otherwise. Cancel-safe.
+    /// Waits until the state of the watch may have changed. Cancel-safe.
     pub async fn changed(&mut self, until: Option<Instant>) {
         let changed = async {
             // The set of faults lives as long as this does.
@@ -92,14 +92,14 @@ impl WatchFaults {
         self.is_new = true;
     }
 
-    /// Tells that an object was sent.
+    /// Records that an object was sent.
     pub fn sent(&mut self) {
         if let Some(claim) = &mut self.claim {
             claim.events_left = claim.events_left.saturating_sub(1);
         }
     }
 
-    /// Looks for a fault for this watch, where it has none.
+    /// Looks for a fault for this watch, if it has none yet.
     fn find(&mut self) {
         if self.claim.as_ref().is_some_and(|claim| claim.active.is_deleted()) {
             self.claim = None;

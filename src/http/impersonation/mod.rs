@@ -1,8 +1,8 @@
-//! Impersonation: requests that a user sends in another's name, by headers, and whether they may.
+//! Impersonation: requests that a user sends as another user, by headers, and whether that is allowed.
 //!
-//! There are several ways to have the right. Each is asked in turn: those that hold for one verb of the request
-//! (`impersonate-on:MODE:VERB` and `impersonate:MODE`), while the gate ConstrainedImpersonation is open, then the one that
-//! holds for all (`impersonate`).
+//! There are several modes. They are tried in turn: while the gate ConstrainedImpersonation is open, first those that
+//! allow one verb of the request (`impersonate-on:MODE:VERB` and `impersonate:MODE`), then the one that allows all
+//! requests (`impersonate`).
 //! Source: `endpoints/filters/impersonation` of apiserver, release 1.37.
 
 use std::collections::{BTreeMap, HashMap};
@@ -24,19 +24,19 @@ const ANONYMOUS: &str = "system:anonymous";
 const UNAUTHENTICATED: &str = "system:unauthenticated";
 const NODE_PREFIX: &str = "system:node:";
 const NODES: &str = "system:nodes";
-/// From so many groups or values on, a right to all of them is looked for first.
+/// From this many groups or values on, the right to all of them is checked first.
 const MANY: usize = 4;
-/// How many users' last mode is remembered.
+/// For how many users the last mode is remembered.
 const REMEMBERED_MAX: usize = 10_000;
 
-/// A way to have the right, in the order in which they are asked.
+/// A way to be allowed to impersonate, in the order in which they are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     AssociatedNode,
     ArbitraryNode,
     ServiceAccount,
     UserInfo,
-    /// The one that holds for all requests.
+    /// Allows all requests.
     Legacy,
 }
 
@@ -54,7 +54,7 @@ impl Mode {
         }
     }
 
-    /// The verb that is asked about each part of the wanted user.
+    /// The verb that is checked for each part of the wanted user.
     fn verb(self) -> String {
         match self {
             Mode::Legacy => "impersonate".to_owned(),
@@ -62,7 +62,7 @@ impl Mode {
         }
     }
 
-    /// Whether the mode is for such a user.
+    /// Whether the mode applies to this user.
     fn suits(self, wanted: &UserInfo, requestor: &UserInfo) -> bool {
         let name_alone = wanted.uid.is_empty() && wanted.groups.is_empty() && wanted.extra.is_empty();
         let node = node_of(&wanted.name);
@@ -84,11 +84,11 @@ impl Mode {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Impersonated {
     pub user: UserInfo,
-    /// The verb that allowed it, where that holds for some requests only.
+    /// The verb that allowed it, if it allows only some requests.
     pub constraint: String,
 }
 
-/// Which mode was right for each user the last time: it is asked first.
+/// The mode that last succeeded for each user: it is tried first.
 #[derive(Default)]
 pub(super) struct LastModes(Mutex<HashMap<String, Mode>>);
 
@@ -106,7 +106,7 @@ impl LastModes {
     }
 }
 
-/// The user that the headers ask for; `None` where they ask for nobody.
+/// The user that the headers ask for; `None` if they ask for none.
 ///
 /// Errors: 400 for parts of a user without a name.
 pub(super) fn wanted(headers: &HeaderMap) -> Result<Option<UserInfo>, Status> {
@@ -159,7 +159,8 @@ fn unescape(key: &str) -> String {
     super::path::decode(key).unwrap_or_else(|_| key.to_owned())
 }
 
-/// Lets `requestor` be `wanted` for a request. Without `constrains` there is only the way that holds for all requests.
+/// Lets `requestor` impersonate `wanted` for a request. Without `constrains`, only the mode that allows all requests is
+/// tried.
 ///
 /// Errors: 403 with the right that is missing.
 pub(super) async fn impersonate(
@@ -222,7 +223,7 @@ impl ModeChecks<'_> {
         Ok(Impersonated { user, constraint })
     }
 
-    /// Whether the requestor may do what the request wants in the name of such users.
+    /// Whether the requestor may do what the request asks for, as such a user.
     async fn check_request(&self, request: &Attributes<'_>) -> Result<(), Status> {
         let on = |verb: &str| format!("impersonate-on:{}:{verb}", self.mode.name());
         match *request {
@@ -238,7 +239,7 @@ impl ModeChecks<'_> {
         let of = ResourceAttributes { verb: &verb, version: "v1", group: self.user_group(), ..Default::default() };
         if let Some(node) = node_of(&wanted.name).filter(|_| self.is_constrained()) {
             user.groups = vec![NODES.to_owned()];
-            // An account that runs on a node may be any node that it runs on.
+            // A service account that runs on a node may impersonate any node that it runs on.
             let name = if self.mode == Mode::AssociatedNode { "*" } else { node };
             return self.authorize(&Attributes::Resource(ResourceAttributes { resource: "nodes", name, ..of })).await;
         }
@@ -324,7 +325,7 @@ fn forbidden(attributes: &Attributes<'_>, user: &UserInfo, reason: &str) -> Stat
     }
 }
 
-/// What is wrong with an extra value, where the older mode is more lenient.
+/// What is wrong with an extra value; the legacy mode is more lenient.
 fn fault_of_extra(key: &str, values: &[String]) -> Option<String> {
     if key.is_empty() {
         return Some("impersonating the empty string key in extra is not allowed".to_owned());

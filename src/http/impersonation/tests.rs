@@ -1,4 +1,4 @@
-//! Requests in the name of others.
+//! Impersonated requests.
 
 use async_trait::async_trait;
 use futures_util::FutureExt as _;
@@ -27,7 +27,7 @@ impl Authorizer for Lists {
     }
 }
 
-/// What becomes of jane, who lists pods: the user's name and groups and the constraint, or the refusal.
+/// The outcome for jane, who lists pods: the user's name and groups and the constraint, or the refusal.
 #[track_caller]
 fn check(allowed: &'static [&'static str], pairs: &[(&'static str, &'static str)], expected: Result<&str, &str>) {
     let jane = UserInfo::authenticated("jane", vec![]);

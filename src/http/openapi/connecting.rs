@@ -1,4 +1,4 @@
-//! The paths of subresources by which a client speaks with an object: `exec`, `portforward`, `proxy`, `log`.
+//! The subresources by which a client connects to an object: `exec`, `portforward`, `proxy`, `log`.
 
 use super::media_types::{consumed, produced, texts};
 use super::path_writer::{PathWriter, sort_by_name};
@@ -20,12 +20,12 @@ const METHODS: [(&str, &str); 7] = [
     ("update", "head"),
 ];
 
-/// Whether a client speaks with the object by it, and says in its query how.
+/// Whether the subresource is a connection, with options in its query.
 pub(super) fn is_connection(part: &Part) -> bool {
     matches!(part.action, Action::Connect | Action::Proxy | Action::ConnectService | Action::ConnectNode)
 }
 
-/// Adds the paths of a connection; what passes all methods on has one for the paths behind it, too.
+/// Adds the paths of a connection; one that passes all methods on also has a path for whatever follows it.
 pub(super) fn insert_connecting(writer: &PathWriter<'_>, root: &str, part: &Part, paths: &mut Map) {
     let path = format!("{root}/{{name}}/{}", part.name);
     if part.verbs.contains(&"update") {
@@ -53,7 +53,7 @@ fn connection(writer: &PathWriter<'_>, part: &Part, beside: &[&str], suffix: &st
     fields.into()
 }
 
-/// Adds the path of what a container wrote.
+/// Adds the path of a container's log.
 pub(super) fn insert_log(writer: &PathWriter<'_>, root: &str, part: &Part, paths: &mut Map) {
     let kind = &writer.version.names.kind;
     let id = writer.id("read", &[writer.scope(), kind, &identifier(part.name, true)].concat());
@@ -68,7 +68,7 @@ pub(super) fn insert_log(writer: &PathWriter<'_>, root: &str, part: &Part, paths
     paths.insert(format!("{root}/{{name}}/{}", part.name), path);
 }
 
-/// An operation that answers some text; `action` says how.
+/// An operation that answers with a text; `action` says how.
 fn operation(writer: &PathWriter<'_>, action: &str, (description, id): (String, String), kind: &str) -> Map {
     let (group, version) = (writer.version.group.as_str(), writer.version.version.as_str());
     let text = object! { "type" => "string" };
@@ -88,7 +88,7 @@ fn operation(writer: &PathWriter<'_>, action: &str, (description, id): (String, 
     fields
 }
 
-/// What the query of a connection may say.
+/// The query parameters of a connection.
 fn query_parameters(writer: &PathWriter<'_>, options: &str) -> Vec<Value> {
     let (group, version) = (&writer.version.group, &writer.version.version);
     let known = types::of_kind(group, version, options).into_iter().flat_map(|named| named.query_parameters());

@@ -11,18 +11,18 @@ use crate::value::{Map, Value};
 
 /// A path of discovery.
 pub struct DiscoveryPath {
-    /// Without the slashes around it: `apis/apps`.
+    /// Without leading and trailing slashes: `apis/apps`.
     pub path: String,
     tag: String,
     description: &'static str,
     id: String,
     media_types: &'static [&'static str],
-    /// The definition of what is answered; none is some text.
+    /// The definition of the answer; `None` if the answer is a text.
     definition: Option<String>,
 }
 
 impl DiscoveryPath {
-    /// Those that a server has whatever it serves, and one for each of the groups; the core group is not among these.
+    /// The paths that a server always has, and one for each of the groups; the core group is not among these.
     pub fn of_groups<'g>(groups: impl IntoIterator<Item = &'g str>) -> Vec<DiscoveryPath> {
         let fixed = |path: &str, tag: &str, description, id: &str| DiscoveryPath {
             path: path.to_owned(),
@@ -70,7 +70,7 @@ impl DiscoveryPath {
         paths
     }
 
-    /// That of a version of a group.
+    /// The path of a version of a group.
     pub fn of_version(group: &str, version: &str) -> DiscoveryPath {
         let (group_id, version_id) = (identifier(short_group(group), true), identifier(version, true));
         DiscoveryPath {

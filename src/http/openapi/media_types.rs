@@ -4,11 +4,11 @@ use crate::http::negotiate::PatchMediaType;
 use crate::object;
 use crate::value::{Map, Value};
 
-/// Of answers about definitions' objects.
+/// Answers about custom resources.
 const CUSTOM: &[&str] = &["application/json", "application/yaml"];
-/// Of answers about objects of built-in kinds, and of discovery.
+/// Answers about objects of built-in kinds, and discovery.
 pub(super) const BUILT_IN: &[&str] = &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
-/// The same, for what may be watched.
+/// The same, for resources that can be watched.
 const WATCHED: &[&str] = &[
     "application/json",
     "application/yaml",
@@ -16,12 +16,12 @@ const WATCHED: &[&str] = &[
     "application/json;stream=watch",
     "application/vnd.kubernetes.protobuf;stream=watch",
 ];
-/// What a container wrote.
+/// A container's log.
 const LOG: &[&str] = &["text/plain", "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 /// Whatever both sides agree on.
 const ANY: &[&str] = &["*/*"];
 
-/// What an operation takes.
+/// The media types that an operation accepts.
 pub(super) fn consumed(action: &str, is_built_in: bool) -> Vec<&'static str> {
     let patches = if is_built_in { PatchMediaType::BUILT_IN } else { PatchMediaType::CUSTOM };
     match action {
@@ -31,7 +31,7 @@ pub(super) fn consumed(action: &str, is_built_in: bool) -> Vec<&'static str> {
     }
 }
 
-/// What an operation answers.
+/// The media types that an operation answers with.
 pub(super) fn produced(action: &str, is_built_in: bool) -> &'static [&'static str] {
     match action {
         _ if !is_built_in => CUSTOM,

@@ -1,9 +1,9 @@
-//! OpenAPI documents: what is served, as `kubectl explain`, `apply` and `diff` read it.
+//! OpenAPI documents of what is served, for `kubectl explain`, `apply` and `diff`.
 //!
-//! In: served versions. Out: whole documents as values, for the caller to encode, cache and tag. Building one walks every
-//! schema, so nothing here runs before a client asks.
-//! The documents are plain values, not `openapiv3` types: Kubernetes publishes `uniqueItems` on strings and numbers, which
-//! those can't say, and every schema is a value already.
+//! In: served versions. Out: whole documents as values, for the caller to encode, cache and tag. Building one walks
+//! every schema, so nothing here runs before a client asks. The documents are plain values, not `openapiv3` types:
+//! Kubernetes publishes `uniqueItems` on strings and numbers, which those types can't express, and every schema is
+//! already a value.
 //! Source: documents recorded from apiextensions-apiserver 1.37; the shared definitions stand in `schemas/openapi.json`.
 
 mod names;
@@ -37,7 +37,8 @@ use shared::{SHARED, WholeVersions};
 pub use discovery::DiscoveryPath;
 pub use names::document_path;
 
-/// Bytes of a document, not counting what all kinds share: kinds beyond are left out. The reference has no such limit.
+/// The size limit of a document, without the definitions that all kinds share: kinds beyond it are left out. The
+/// reference has no such limit.
 const DOCUMENT_BYTES_MAX: usize = 64 << 20;
 
 /// The version of Kubernetes that the server of these versions speaks for.
@@ -83,7 +84,7 @@ pub fn v3_discovery_document(path: &DiscoveryPath, minor: Minor) -> Value {
     built_in_v3_document(paths, schemas, minor)
 }
 
-/// The paths of discovery that these versions bring, but for those of the versions themselves.
+/// The paths of discovery for these versions, except those of the versions themselves.
 pub fn discovery_paths(versions: &[Arc<ServedVersion>]) -> Vec<DiscoveryPath> {
     let own = versions.iter().filter(|version| built_in(version).is_some());
     DiscoveryPath::of_groups(own.map(|version| version.group.as_str()))
@@ -118,7 +119,7 @@ pub fn v2_document(versions: &[Arc<ServedVersion>], minor: Minor) -> Value {
         let (mut own_definitions, mut own_paths) = (Map::new(), Map::new());
         insert_definitions(version, Dialect::V2, &mut own_definitions);
         insert_paths(version, Dialect::V2, &mut own_paths);
-        // At once, as parameters are most of a document until they are shared.
+        // Shared at once, as parameters make up most of a document until then.
         let shared = share_parameters(&mut own_paths);
         let Some(left) = room.checked_sub(bytes_of(&own_definitions) + bytes_of(&own_paths)) else { continue };
         room = left;
@@ -153,7 +154,7 @@ pub fn v3_index<'a>(documents: impl IntoIterator<Item = (&'a str, &'a str)>) -> 
     object! { "paths" => paths.collect::<Map>() }
 }
 
-/// Where a document is. Asked for with another hash, it is moved there: 301.
+/// The URL of a document. A request with another hash is redirected to it with 301.
 pub fn v3_url(path: &str, hash: &str) -> String {
     format!("/openapi/v3/{path}?hash={hash}")
 }
@@ -208,7 +209,7 @@ fn insert_definitions(version: &ServedVersion, dialect: Dialect, definitions: &m
         kind: &version.names.kind,
         list_kind: &version.names.list_kind,
         plural: &version.names.plural,
-        // What built-in kinds are selected by is not published.
+        // The selectable fields of built-in kinds are not published.
         selectable_fields: if is_built_in(&version.group) { &[] } else { &version.selectable_fields },
     };
     let name = definition_name(kind.group, kind.version, kind.kind);
@@ -225,7 +226,7 @@ fn insert_definitions(version: &ServedVersion, dialect: Dialect, definitions: &m
     definitions.insert(definition_name(kind.group, kind.version, kind.list_kind), list);
 }
 
-/// Adds the shared definitions that `others` and definitions refer to, and those that these refer to.
+/// Adds the shared definitions that `others` and `definitions` refer to, directly or indirectly.
 fn insert_shared<'m>(
     others: impl IntoIterator<Item = &'m Map>,
     minor: Minor,
@@ -255,7 +256,7 @@ fn insert_shared<'m>(
     }
 }
 
-/// A shared definition in v2: a reference stands beside its description.
+/// A shared definition in v2, where a reference stands next to its description.
 fn reduce_to_v2(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -274,7 +275,7 @@ fn reduce_to_v2(value: &Value) -> Value {
                             });
                         }
                     }
-                    // Amounts, and numbers that may be texts: v2 has one type for a value.
+                    // Quantities, and numbers that may be strings: in v2 a value has one type.
                     ("oneOf", Value::Array(_)) => {
                         reduced.insert("type", "string".into());
                     }
@@ -290,7 +291,7 @@ fn reduce_to_v2(value: &Value) -> Value {
     }
 }
 
-/// About how long these are as JSON.
+/// The approximate length of these fields as JSON.
 fn bytes_of(fields: &Map) -> usize {
     fn of(value: &Value) -> usize {
         work::step();
@@ -386,7 +387,7 @@ mod tests {
         }
     }
 
-    /// What is published of a built-in kind, at a path within its definitions.
+    /// What is published for a built-in kind, at a path within its definitions.
     fn published(group: &str, plural: &str, dialect: Dialect, path: &[&str]) -> Value {
         let mut definitions = Map::new();
         insert_published(kinds::find(group, plural).expect("it is a kind"), Minor::NEWEST, dialect, &mut definitions);

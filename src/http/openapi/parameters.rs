@@ -1,9 +1,10 @@
-//! Parameters that many operations share: v2 has each of them in one place.
+//! Parameters that many operations share: v2 lists each of them once.
 
 use crate::object;
 use crate::value::{Map, Value};
 
-/// Moves v2 parameters that say nothing of a kind to one place, and leaves references. They are named by their content.
+/// Moves v2 parameters that don't depend on a kind to one place, and leaves references to them. They are named by a
+/// hash of their content.
 pub(super) fn share_parameters(paths: &mut Map) -> Map {
     let mut shared = Map::new();
     for path in paths.values_mut().filter_map(Value::as_object_mut) {
@@ -22,7 +23,8 @@ pub(super) fn share_parameters(paths: &mut Map) -> Map {
     shared
 }
 
-/// `name-hash`; `None` for what belongs to a kind, and for two parameters in which kubectl up to 1.27 looks for features.
+/// `name-hash`; `None` for a parameter that depends on a kind, and for the two that kubectl up to 1.27 inspects to
+/// detect features.
 fn shared_name(parameter: &Value) -> Option<String> {
     let name = parameter.str_at(&["name"]);
     let is_own = match (parameter.str_at(&["in"]), name) {
@@ -33,7 +35,7 @@ fn shared_name(parameter: &Value) -> Option<String> {
     if is_own {
         return None;
     }
-    // The hash is taken of the fields in this order.
+    // The hash is computed over the fields in this order.
     let mut encoded = Vec::new();
     for field in ["uniqueItems", "type", "description", "name", "in", "required", "schema"] {
         let Some(value) = parameter.get(field) else { continue };
@@ -45,7 +47,7 @@ fn shared_name(parameter: &Value) -> Option<String> {
     Some(format!("{name}-{}", short_hash(&encoded)))
 }
 
-/// The first six bytes of FNV-1, in the alphabet of base64 for addresses.
+/// The first six bytes of FNV-1, in URL-safe base64.
 fn short_hash(bytes: &[u8]) -> String {
     use base64::Engine;
     let hash = bytes

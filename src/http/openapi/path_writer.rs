@@ -1,4 +1,4 @@
-//! How a path of a document is written: the operations on it, their parameters and their answers.
+//! Writes a path of a document: its operations, their parameters and their answers.
 
 use super::media_types::{consumed, content, produced, texts};
 use super::names::{META, definition_name};
@@ -14,7 +14,7 @@ use crate::value::{Map, Value};
 /// One method of one path.
 #[derive(Clone, Copy)]
 pub(super) struct OpenApiOperation {
-    /// What it does, in the words of discovery.
+    /// The operation's verb, as discovery names it.
     pub name: &'static str,
     pub method: &'static str,
     /// `x-kubernetes-action`, which also names the parameters.
@@ -32,11 +32,11 @@ pub(super) const fn operation(
     OpenApiOperation { name, method, action, verb }
 }
 
-/// Writes what is done with the objects of one version.
+/// Writes the operations on the objects of one version.
 pub(super) struct PathWriter<'a> {
     pub version: &'a ServedVersion,
     pub dialect: Dialect,
-    /// `None` for definitions' kinds.
+    /// `None` for custom resources.
     pub kind: Option<&'static Kind>,
 }
 
@@ -55,12 +55,13 @@ impl PathWriter<'_> {
         if self.version.is_namespaced() { format!("/namespaces/{{namespace}}/{plural}") } else { format!("/{plural}") }
     }
 
-    /// What stands in the paths of collections, and in those of objects.
+    /// The placeholders in the paths of collections, and in those of objects.
     pub(super) fn path_parameters(&self) -> (&'static [&'static str], &'static [&'static str]) {
         if self.version.is_namespaced() { (&["namespace"], &["name", "namespace"]) } else { (&[], &["name"]) }
     }
 
-    /// The methods of a path. Parameters that all of them have belong to the path: a single method gives it all.
+    /// The methods of a path. Parameters that all methods share are listed on the path: with a single method, these are
+    /// all of its parameters.
     pub(super) fn path(
         &self,
         operations: &[OpenApiOperation],
@@ -149,7 +150,7 @@ impl PathWriter<'_> {
         if self.version.is_namespaced() { "Namespaced" } else { "" }
     }
 
-    /// What an operation is called: a verb, the group and version, and what it is done to.
+    /// The id of an operation: a verb, the group and version, and the object of the verb.
     pub(super) fn id(&self, verb: &str, object: &str) -> String {
         let group = identifier(short_group(&self.version.group), true);
         [verb, &group, &identifier(&self.version.version, true), &identifier(object, true)].concat()
@@ -223,7 +224,7 @@ impl PathWriter<'_> {
         }
     }
 
-    /// What is sent to a subresource, where it is not the object itself.
+    /// The kind of the body sent to a subresource, if it is not that of the object itself.
     fn kind_of_part(&self, subresource: &str) -> Option<&'static Kind> {
         self.kind?.part(subresource)?.kind
     }
@@ -251,7 +252,7 @@ impl PathWriter<'_> {
         self.in_dialect(parameter)
     }
 
-    /// What the query of an operation may say.
+    /// The query parameters of an operation.
     fn operation_parameters(&self, action: &str) -> Vec<Value> {
         match action {
             "deletecollection" if self.kind.is_some() => {
@@ -280,7 +281,7 @@ impl PathWriter<'_> {
         known.map(|parameter| self.in_dialect(parameter.clone())).collect()
     }
 
-    /// v2 has no schema in a parameter: its fields stand in the parameter itself.
+    /// In v2 a parameter has no `schema`: the schema's fields stand in the parameter itself.
     pub(super) fn in_dialect(&self, mut parameter: Value) -> Value {
         if let (Dialect::V2, Some(fields)) = (self.dialect, parameter.as_object_mut())
             && let Some(Value::Object(schema)) = fields.remove("schema")

@@ -20,7 +20,7 @@ const ITEM: [OpenApiOperation; 4] = [
     operation("delete", "delete", "delete", "delete"),
     operation("patch", "patch", "patch", "patch"),
 ];
-/// Of subresources other than those of custom resources.
+/// The operations of subresources, other than those of custom resources.
 const PART: [OpenApiOperation; 4] = [
     operation("get", "get", "get", "read"),
     operation("update", "put", "put", "replace"),
@@ -32,7 +32,7 @@ const SUBRESOURCE: [OpenApiOperation; 3] = [
     operation("update", "put", "put", "replace"),
     operation("patch", "patch", "patch", "patch"),
 ];
-/// The older ways to watch, below `/watch`, which built-in kinds have.
+/// The deprecated watch paths below `/watch`, which only built-in kinds have.
 const WATCH_LIST: OpenApiOperation = operation("watch", "get", "watchlist", "watchlist");
 const WATCH: OpenApiOperation = operation("watch", "get", "watch", "watch");
 

@@ -1,4 +1,4 @@
-//! What all documents share: definitions and parameters that stand in files.
+//! What all documents share: definitions and parameters from files.
 
 use std::sync::LazyLock;
 
@@ -23,7 +23,8 @@ fn read_shared() -> SharedDefinitions {
     SharedDefinitions { definitions: part("definitions"), parameters: part("parameters"), unions: part("unions") }
 }
 
-/// Versions with options and events of their own that servers of definitions alone don't have.
+/// Versions whose delete options and watch events only full API servers list, and not those that serve definitions
+/// alone.
 const OF_BUILT_IN: [(&str, &str); 7] = [
     ("admission.k8s.io", "v1"),
     ("admission.k8s.io", "v1beta1"),
@@ -34,19 +35,19 @@ const OF_BUILT_IN: [(&str, &str); 7] = [
     ("imagepolicy.k8s.io", "v1alpha1"),
 ];
 
-/// Of which versions the types are said to be that all versions have: options of deletions, and events of watches.
+/// The group-versions listed for the types that exist in every version: delete options and watch events.
 #[derive(Clone, Copy)]
 pub(super) enum WholeVersions<'a> {
-    /// Of those that a server of definitions knows, as documents of definitions say.
+    /// The ones that a server of definitions alone knows, as in its documents.
     OfDefinitions,
-    /// Of the core's and that of one built-in group.
+    /// Those of the core group and of one built-in group.
     Of { group: &'a str, version: &'a str },
     /// Of all.
     All,
 }
 
 impl WholeVersions<'_> {
-    /// Names the versions in a definition of such a type; others have one version, and stay as they are.
+    /// Lists the versions in the definition of such a type; other types have one version, and stay as they are.
     pub fn name_in(self, definition: &mut Value) {
         const NAMES: &str = "x-kubernetes-group-version-kind";
         let Some(Value::Array(known)) = definition.get(NAMES).filter(|_| !matches!(self, Self::OfDefinitions)) else {

@@ -36,7 +36,7 @@ pub(super) fn short_group(group: &str) -> &str {
     }
 }
 
-/// What groups the operations of a version.
+/// The tag that groups the operations of a version.
 pub(super) fn tag(group: &str, version: &str) -> String {
     format!("{}_{}", identifier(short_group(group), false), identifier(version, false))
 }

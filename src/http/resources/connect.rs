@@ -1,4 +1,4 @@
-//! What an object stands for: the logs of a container, a container, a service.
+//! Connections to what an object represents: the logs of a container, a container, a service.
 
 use axum::body::Body;
 use axum::http::Response;
@@ -16,7 +16,7 @@ use super::super::path;
 use super::part;
 use super::refusal::RequestRefusal;
 
-/// Speaks with what an object stands for, which nothing here does: a log of a simulated pod is all that can come of it.
+/// Connects to what an object represents. Nothing here is really running: only the log of a simulated pod can be read.
 pub(super) async fn connect(
     app: &App,
     exchange: &Exchange,
@@ -67,7 +67,7 @@ pub(super) async fn connect(
     Ok(answer::text(exchange, 204, ""))
 }
 
-/// What a client says of a connection, as the object that admission sees.
+/// The options of a connection, as the object that admission sees.
 fn connect_options(exchange: &Exchange, target: &Target) -> Value {
     let kind = part(&target.version, target.subresource.name()).and_then(|part| part.kind);
     let texts = |name: &str| -> Vec<String> { exchange.query.all(name).map(str::to_owned).collect() };
@@ -78,7 +78,7 @@ fn connect_options(exchange: &Exchange, target: &Target) -> Value {
     kind.map_or(Value::Null, |kind| connect::options(kind.kind, &first, &texts))
 }
 
-/// The path that is asked for behind the object, of a proxy. What the query calls `path` does not count.
+/// The path behind the proxied object. The query parameter `path` does not count.
 fn passed_on(exchange: &Exchange) -> String {
     let Ok(path::Target::Resource(path)) = path::parse(&exchange.path) else { return String::new() };
     let mut rest = path.rest.join("/");

@@ -1,4 +1,4 @@
-//! POST: an object, a question, a token, or something that is to be done to an object.
+//! POST: an object, a review, a token, or an action on an object.
 
 use axum::body::Body;
 use axum::http::Response;
@@ -63,7 +63,7 @@ pub(super) async fn create_token(
     object(exchange, &answered, 201, format, &shape, AnswerContent::Value(request))
 }
 
-/// Does something to an object, of which the answer only says that it is done.
+/// Performs an action on an object; the answer only says that it was done.
 pub(super) async fn act(
     app: &App,
     exchange: &Exchange,

@@ -36,7 +36,7 @@ pub(super) async fn delete(
             let format = AnswerFormat { transform: None, ..format };
             let mut status = status.to_value();
             if options.ignore_store_read_error == Some(true) {
-                // The reference makes this one elsewhere, with its code.
+                // The reference creates this Status elsewhere, with its code.
                 status.make_object().insert("code", Value::Int(200));
             }
             Ok(answer::content(exchange, 200, format, AnswerContent::Value(status)))
@@ -49,7 +49,7 @@ pub(super) async fn delete(
     }
 }
 
-/// The options of a DELETE: in the body, or in the query where there is none.
+/// The options of a DELETE: in the body, or in the query if there is no body.
 pub(super) async fn delete_options(
     app: &App,
     exchange: &Exchange,
@@ -79,7 +79,7 @@ pub(super) async fn delete_options(
     Ok(options)
 }
 
-/// The options of a body, as the reference logs them: in the version that it reads them into.
+/// The options of a body, as the reference logs them: converted to its internal version.
 fn logged(options: &delete_options::DeleteOptions) -> Value {
     let mut logged = options.encode();
     let fields = logged.make_object();
@@ -101,7 +101,7 @@ pub(super) fn deletion(options: &delete_options::DeleteOptions) -> DeleteRequest
     }
 }
 
-/// Deleting what can't be read takes a right of its own, and is told in the audit log.
+/// Deleting an object that can't be read needs a separate right, and is recorded in the audit log.
 async fn authorize_unsafe_delete(app: &App, exchange: &Exchange, target: &Target) -> Result<(), RequestRefusal> {
     exchange.observe(|observed| observed.annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", ""));
     let version = &target.version;

@@ -22,7 +22,7 @@ pub(super) async fn delete_collection(
     let (format, shape) = negotiate(app, exchange, target)?;
     let (mut list, mut request) = list_options(exchange, target)?;
     if list.limit == 0 {
-        // The reference goes through the collection by pages, and so has it at the revision that is named.
+        // The reference reads the collection page by page, and so at the revision that is given.
         list.limit = i64::MAX;
     }
     let options = delete_options(app, exchange, target, body).await?;
@@ -34,7 +34,7 @@ pub(super) async fn delete_collection(
     }
     let mut warnings = Warnings::default();
     let deletion = deletion(&options);
-    // What a deletion warns of is told before the collection is read.
+    // The warnings about the deletion come before the collection is read.
     warn_of_orphans(target, &deletion, &mut warnings);
     let page = match list_at(&list, target) {
         Ok(at) => {

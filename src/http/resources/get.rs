@@ -32,7 +32,7 @@ pub(super) async fn get(app: &App, exchange: &Exchange, target: &Target) -> Resu
     object(exchange, target, 200, format, &shape, content)
 }
 
-/// What is said of a text that is not a revision: events are read where they are stored, others from a cache.
+/// The error for a text that is not a revision: events are read from the store, other resources from a cache.
 fn unread(target: &Target, error: &str) -> Status {
     match target.version.names.plural.as_str() {
         "events" if target.resource.definition.is_none() => {
@@ -54,7 +54,7 @@ pub(super) async fn get_computed(
     }
     let (objects, _) = app.registry.computed(of).await?;
     let found = objects.into_iter().find(|object| object.str_at(&["metadata", "name"]) == target.name);
-    // A component that is not there is called by its kind.
+    // The error for a missing component names its kind.
     let (group, plural) = match of {
         Computed::Services(_) => (target.version.group.as_str(), target.version.names.plural.as_str()),
         Computed::Components(_) => ("", target.version.names.singular.as_str()),

@@ -27,11 +27,11 @@ use super::negotiate;
 use super::refusal::RequestRefusal;
 use super::revision::{resource_version, revision};
 
-/// A list of more bytes goes out in pieces, as its items are in memory already.
+/// Longer lists are sent in pieces, as their items are already in memory.
 const LIST_WHOLE_BYTES_MAX: usize = 128 << 10;
-/// How often the text of a list is in memory that is made as a whole.
+/// How many copies of its text a list has in memory if it is built as a whole.
 const LIST_TEXT_COPIES: usize = 2;
-/// How much a list takes, in lengths of its text, whose items are decoded for it.
+/// How much memory a list takes if its items are decoded for it, as a multiple of the length of its text.
 const LIST_DECODED_COPIES: usize = 12;
 
 pub(super) async fn list(app: &App, exchange: &Exchange, target: &Target) -> Result<Response<Body>, RequestRefusal> {
@@ -40,7 +40,7 @@ pub(super) async fn list(app: &App, exchange: &Exchange, target: &Target) -> Res
     request.at = list_at(&options, target)?;
     let any_state = options.resource_version == "0" && options.resource_version_match != "Exact";
     if any_state || request.fields.requires_exact("metadata.name").is_some() {
-        // Any state will do, or there is at most one object: the reference answers from memory, where it knows no pages.
+        // Any state will do, or there is at most one object: the reference answers from its cache, without pages.
         request.limit = 0;
     }
     if any_state && let Some(past) = past(app, exchange, target).await? {
@@ -50,7 +50,7 @@ pub(super) async fn list(app: &App, exchange: &Exchange, target: &Target) -> Res
     answer_page(app, exchange, target, format, &shape, page).await
 }
 
-/// The revision that is shown where any will do, if a fault asks for an old one.
+/// The revision to show if any will do and a fault asks for an old one.
 pub(super) async fn past(app: &App, exchange: &Exchange, target: &Target) -> Result<Option<Revision>, Status> {
     let Some(changes) = exchange.stale_by.get() else { return Ok(None) };
     let changes = usize::try_from(*changes).unwrap_or(usize::MAX);
@@ -65,7 +65,7 @@ pub(super) async fn list_computed(
     let (format, shape) = negotiate(app, exchange, target)?;
     let (options, request) = list_options(exchange, target)?;
     if matches!(of, Computed::Services(_)) {
-        // It comes whole and as it is now, but for what is no place in it.
+        // It always comes whole and current; an invalid revision is still refused.
         list_at(&options, target)?;
     }
     let (mut objects, revision) = app.registry.computed(of).await?;
@@ -111,7 +111,7 @@ pub(super) fn list_options(exchange: &Exchange, target: &Target) -> Result<(List
     Ok((options, ListRequest { at: ListAt::Newest, limit, labels, fields }))
 }
 
-/// Which revision a list shows. Source: the table of the Kubernetes documentation, "Resource versions".
+/// The revision that a list shows. Source: the table of the Kubernetes documentation, "Resource versions".
 pub(super) fn list_at(options: &ListOptions, target: &Target) -> Result<ListAt, Status> {
     let text = options.resource_version.as_str();
     if !options.continue_token.is_empty() {

@@ -1,4 +1,5 @@
-//! Requests for resources: from the path to the verb, a file each, and from what the verb returns to the answer.
+//! Requests for resources: from the path to the verb, with a file for each verb, and from the verb's result to the
+//! answer.
 
 mod connect;
 mod create;
@@ -56,7 +57,8 @@ async fn route(
     body: Body,
 ) -> Result<Response<Body>, RequestRefusal> {
     let verb = exchange.verb(path);
-    // A read that names a revision makes do with what this process has seen, unless it goes on with another's page.
+    // A read with a revision is served from what this process has seen, unless it has a continue token, which another
+    // process may have issued.
     let reads = matches!(verb, Verb::Get | Verb::List | Verb::Watch);
     let given = |name: &str| exchange.query.first(name).is_some_and(|value| !value.is_empty());
     let makes_do = reads && given("resourceVersion") && !given("continue");
@@ -85,7 +87,8 @@ async fn route(
     dispatch(app, exchange, target, verb, body).await
 }
 
-/// The resource of a path. One that makes do with what this process has seen is looked for once more where that is not there.
+/// The resource of a path. A read that is served from what this process has seen looks for it once more if it is not
+/// found.
 async fn find(
     app: &App,
     path: &ResourcePath,
@@ -103,7 +106,7 @@ async fn find(
     resource.ok_or_else(|| not_routed(app.registry.definitions.is_built_in(&path.group)))
 }
 
-/// The version of a path, where that is a path of its resource.
+/// The version of a path, if the path is one of its resource.
 fn routed_version(resource: &Resource, path: &ResourcePath, verb: Verb) -> Result<Arc<ServedVersion>, RequestRefusal> {
     let built_in = resource.definition.is_none();
     let version = resource.served(&path.version).ok_or_else(|| not_routed(built_in))?;
@@ -116,7 +119,7 @@ fn routed_version(resource: &Resource, path: &ResourcePath, verb: Verb) -> Resul
     }
 }
 
-/// What is said of paths that lead nowhere: those of built-in groups have a router of their own.
+/// The error for paths without a route: built-in groups have their own router.
 fn not_routed(built_in: bool) -> RequestRefusal {
     if built_in { Status::not_found_generic().into() } else { RequestRefusal::NotFoundText }
 }
@@ -144,7 +147,7 @@ fn warn_of_deprecation(exchange: &Exchange, version: &ServedVersion) {
     exchange.observe(|observed| observed.annotate("k8s.io/deprecated", "true"));
 }
 
-/// What a verb does to the store, in the reference's words.
+/// The storage operation of a verb, as the reference names it.
 const fn operation(verb: Verb) -> &'static str {
     match verb {
         Verb::Get | Verb::Proxy | Verb::Unsupported => "get",
@@ -155,7 +158,7 @@ const fn operation(verb: Verb) -> &'static str {
     }
 }
 
-/// Does what the verb asks for.
+/// Executes the verb.
 async fn dispatch(
     app: &App,
     exchange: &Exchange,
@@ -171,7 +174,8 @@ async fn dispatch(
         app.registry.store_computed(&target).await?;
     }
     let unsupported = || Status::method_not_allowed(&target.version.group, &target.version.names.plural, verb.as_str());
-    // Boxed, as each is as large as its longest way: those around it would carry and move all of it, whatever the verb.
+    // Boxed, as each future is as large as its longest path: the outer futures would carry and move all of it, whatever
+    // the verb.
     let answered: BoxFuture<'_, Result<Response<Body>, RequestRefusal>> = match (target.subresource, verb) {
         (Subresource::Main, Verb::List) if let Some(of) = computed => {
             Box::pin(list::list_computed(app, exchange, (&target, of)))
@@ -208,9 +212,9 @@ async fn dispatch(
     answered.await
 }
 
-/// Notes how long the object is that a request changes, which is decoded beside the request's body.
+/// Records the length of the object that a request changes, as it is decoded along with the request's body.
 async fn note_stored(app: &App, exchange: &Exchange, target: &Target) {
-    // What can't be read is told by the verb.
+    // The verb itself reports read errors.
     if let Ok(Some(stored)) = app.registry.storage.get(&target.resource.collection, &target.key()).await {
         exchange.stored_bytes.store(stored.bytes.len(), Ordering::Relaxed);
     }
@@ -231,13 +235,13 @@ async fn authorize(app: &App, exchange: &Exchange, path: &ResourcePath, verb: Ve
     Err(RequestRefusal::Denied(Box::new(Status::forbidden(&path.group, &path.resource, &name, &why))))
 }
 
-/// Whether a path without a namespace is a route of a namespaced built-in resource: lists have one, and it takes nothing else.
+/// Whether a path without a namespace is a route of a namespaced built-in resource: such routes only exist for lists.
 fn is_list_of_all_namespaces(path: &ResourcePath, version: &ServedVersion) -> bool {
     let is_collection = path.namespace.is_empty() && path.name.is_empty();
     version.is_namespaced() && is_collection && built_in(version).is_some_and(|kind| kind.can("list"))
 }
 
-/// The routes of built-in resources know their methods, and read some headers before the verb does.
+/// The routes of built-in resources check the method and some headers before the verb does.
 fn check_built_in_route(
     exchange: &Exchange,
     path: &ResourcePath,
@@ -256,7 +260,7 @@ fn check_built_in_route(
     if !known || (!path.rest.is_empty() && !passes_on) {
         return Err(Status::not_found_generic().into());
     }
-    // What is passed on has any of the usual methods, and a body and an answer of any type.
+    // Proxied requests have any of the usual methods, and bodies and answers of any type.
     const PASSED_ON: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
     if passes_on && PASSED_ON.contains(&exchange.method.as_str()) {
         return Ok(());
@@ -267,7 +271,7 @@ fn check_built_in_route(
         (true, false) => matches!(verb, Verb::Get | Verb::Watch | Verb::Update | Verb::Patch | Verb::Delete),
         (false, _) => matches!(verb, Verb::Get | Verb::Update | Verb::Patch),
     };
-    // HEAD has no route, and what is watched by its path is watched by GET.
+    // HEAD has no route, and a watch by path is a GET.
     let reads = matches!(verb, Verb::Get | Verb::List | Verb::Watch);
     let can = !path.subresource.is_empty() || built_in(version).is_some_and(|kind| kind.can(verb.as_str()));
     if !allowed || !can || (reads && exchange.method != Method::GET) {
@@ -318,7 +322,7 @@ fn negotiate(app: &App, exchange: &Exchange, target: &Target) -> Result<(AnswerF
 /// Why one object is not a `PartialObjectMetadataList`.
 fn no_list(target: &Target) -> Status {
     match go_type(target).as_str() {
-        // It could be one, as far as Go can tell, until it is looked into.
+        // Go can't tell before it looks into the content.
         "unstructured.Unstructured" => Status::plain(500, "content is not a list"),
         other => Status::not_acceptable(&format!(
             "you requested PartialObjectMetadataList, but the requested object is not a list (*{other})"

@@ -1,4 +1,4 @@
-//! What the verbs that change something read of a request, and what they wait for.
+//! What the changing verbs read from a request, and what they wait for.
 
 use axum::body::Body;
 
@@ -31,7 +31,7 @@ pub(super) fn manager(exchange: &Exchange, options: &WriteOptions) -> String {
     }
 }
 
-/// What was written, as the answer has it.
+/// The written object, in the form of the answer.
 pub(super) fn content(format: AnswerFormat, shape: &AnswerShape, written: Written) -> AnswerContent {
     match written.encoded {
         Some((encoded, revision)) if shape.transform.is_none() && format.encoding == Encoding::Json => {
@@ -41,7 +41,7 @@ pub(super) fn content(format: AnswerFormat, shape: &AnswerShape, written: Writte
     }
 }
 
-/// What was written, once it can be used.
+/// The written object, once it can be used.
 pub(super) async fn settled(app: &App, target: &Target, written: Result<Written, Status>) -> Result<Written, Status> {
     let written = written?;
     app.registry.settle(target, &written.object).await;

@@ -73,7 +73,7 @@ pub(super) async fn watch(app: &App, exchange: &Exchange, target: Target) -> Res
     })
 }
 
-/// A share between 0 and 1, so that watches that began together do not end together.
+/// A random fraction between 0 and 1, so that watches that began together do not end together.
 fn spread() -> f64 {
     let random = uuid::Uuid::new_v4().as_u128() as u32;
     f64::from(random) / f64::from(u32::MAX)

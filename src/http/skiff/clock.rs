@@ -1,4 +1,4 @@
-//! `/skiff/v1/clock`: what time it is for the clients of this control plane.
+//! `/skiff/v1/clock`: the clock of this control plane.
 
 use jiff::SignedDuration;
 
@@ -9,10 +9,10 @@ use crate::meta::{Status, duration};
 use crate::object;
 use crate::value::{Map, Value};
 
-/// What a change may say.
+/// The fields of a change.
 pub(super) const FIELDS: [&str; 4] = ["time", "advance", "offset", "frozen"];
 
-/// The time, how far it is ahead of the machine's, and whether it stands still.
+/// The time, its offset from the machine's clock, and whether it stands still.
 pub(super) fn show(app: &App) -> (u16, Value) {
     let clock = &app.registry.clock;
     let (setting, now) = (clock.setting(), clock.now());
@@ -26,7 +26,7 @@ pub(super) fn show(app: &App) -> (u16, Value) {
     (200, shown)
 }
 
-/// Moves the clock as the fields say; without any it is the machine's again.
+/// Sets the clock as the fields say; without any, it follows the machine's clock again.
 pub(super) fn set(app: &App, fields: &Map) -> SkiffAnswer {
     let steps = steps(fields)?;
     let moved = app.registry.clock.step(&steps);
@@ -61,7 +61,7 @@ fn steps(fields: &Map) -> Result<Vec<ClockStep>, Status> {
     Ok(steps)
 }
 
-/// A field that is a length of time as Go writes it.
+/// A field with a duration in Go's notation.
 fn length(fields: &Map, name: &str) -> Result<Option<SignedDuration>, Status> {
     let Some(text) = text(fields, name)? else { return Ok(None) };
     let parsed = duration::parse_go(text);

@@ -69,7 +69,7 @@ fn show(active: &Active) -> Value {
     value
 }
 
-/// An id as it was given out: no other text names a fault.
+/// An id exactly as it was issued: no other spelling names a fault.
 fn number(id: &str) -> Option<u64> {
     id.parse().ok().filter(|number: &u64| number.to_string() == id)
 }

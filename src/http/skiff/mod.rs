@@ -1,8 +1,8 @@
-//! `/skiff/v1/…`: what Kubernetes has no API for, as tests want it: other control planes of the process, the clock, and
-//! faults of requests.
+//! `/skiff/v1/…`: features for tests that Kubernetes has no API for: other control planes of the process, the clock,
+//! and faults of requests.
 //!
-//! In: JSON, out: JSON, and a `Status` for what can't be done. A user needs the right to the path and the method, as for any
-//! path that is not a resource. Nothing of it is in discovery: a client of Kubernetes has no use for it.
+//! In: JSON, out: JSON, and a `Status` for what can't be done. A user needs permission for the path and the method, as
+//! for any path that is not a resource. None of it is in discovery, as Kubernetes clients have no use for it.
 
 mod clock;
 mod faults;
@@ -17,10 +17,10 @@ use super::exchange::Exchange;
 use crate::meta::Status;
 use crate::value::{Map, Value, json};
 
-/// An answer: its code and its JSON; the status in its place.
+/// An answer with its code and its JSON, or an error Status.
 type SkiffAnswer = Result<(u16, Value), Status>;
 
-/// Answers a request for `path`, which stands behind [`SKIFF_PREFIX`](super::path::SKIFF_PREFIX).
+/// Answers a request for `path`, without the prefix [`SKIFF_PREFIX`](super::path::SKIFF_PREFIX).
 pub(super) async fn serve(app: &App, exchange: &Exchange, path: &str, body: Body) -> Response<Body> {
     match answer(app, exchange, path, body).await {
         Ok((code, value)) => {
@@ -43,7 +43,7 @@ async fn answer(app: &App, exchange: &Exchange, path: &str, body: Body) -> Skiff
         (Some("faults"), id, None) => faults::serve(app, exchange, id, body).await,
         (Some("planes"), None, _) if *method == Method::GET => planes::list(app),
         (Some("planes"), None, _) if *method == Method::POST => {
-            // Where no control plane can be made, that is the answer, whatever is wrong with the body.
+            // If no control planes can be created, that is the answer, even if the body is invalid.
             let all = planes::all(app)?;
             planes::create(all, &fields(app, exchange, body, &planes::FIELDS).await?).await
         }

@@ -1,4 +1,4 @@
-//! `/skiff/v1/planes`: the other control planes of the process. The main one alone has it.
+//! `/skiff/v1/planes`: the other control planes of the process. Only the main one has this path.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use crate::meta::{Status, names, time};
 use crate::object;
 use crate::value::{Map, Value};
 
-/// What a request for a new one may say.
+/// The fields of a request for a new one.
 pub(super) const FIELDS: [&str; 6] = ["name", "from", "path", "profile", "controllers", "simulateNodes"];
 
-/// Those of this process, where this is the main one.
+/// The control planes of this process, if this is the main one.
 pub(super) fn all(app: &App) -> Result<Arc<dyn Planes>, Status> {
     app.planes.clone().ok_or_else(Status::not_found_generic)
 }
@@ -44,7 +44,7 @@ pub(super) async fn create(all: Arc<dyn Planes>, fields: &Map) -> SkiffAnswer {
     Ok((201, value(&created)))
 }
 
-/// What is said of controllers and nodes; `None` where nothing is.
+/// The requested controllers and nodes; `None` if none are given.
 fn workloads(fields: &Map) -> Result<Option<WantedWorkloads>, Status> {
     let controllers = match fields.get("controllers") {
         None | Some(Value::Null) => None,

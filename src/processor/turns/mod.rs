@@ -1,9 +1,9 @@
-//! Turns: a queue that is fair by user.
+//! Turns: a queue that is fair to all users.
 //!
-//! There are as many turns as processors. Users who wait are served one after the other, and the requests of each in the
-//! order in which they came; so somebody with a thousand of them delays another by one. Once many requests that have begun
-//! hold threads, these go before what has not begun, and none of them gives up its turn to a request that has not: so what is short
-//! finds a thread.
+//! There are as many turns as processors. Waiting users are served one after the other, and the requests of each in the
+//! order in which they came; so a user with a thousand of them delays another user by only one. Once many requests that
+//! have begun hold threads, these go before what has not begun, and none of them gives up its turn to a request that
+//! has not: so what is short finds a thread.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
@@ -16,15 +16,15 @@ use std::time::Duration;
 
 use crate::work::Ended;
 
-/// How many requests of one user may wait to begin what takes long, and how many others.
+/// How many requests of one user may wait to begin long work, and how many others may wait.
 const WAITING_PER_USER_MAX: usize = 256;
-/// How many may wait of all users.
+/// How many requests of all users may wait.
 const WAITING_MAX: usize = 4096;
-/// How many may hold a thread while they wait, as they were not expected to take long; where threads are few, fewer.
+/// How many may hold a thread while they wait, as they were not expected to take long; fewer if there are few threads.
 const THREADS_WAITING_MAX: usize = 32;
-/// How many may hold a thread while they wait for the answer of a service; where threads are few, fewer.
+/// How many may hold a thread while they wait for the answer of a service; fewer if there are few threads.
 const THREADS_ASKING_MAX: usize = 32;
-/// How often one that holds a thread looks whether it is still wanted.
+/// How often a request that holds a thread checks whether it is still wanted.
 const WANTED_INTERVAL: Duration = Duration::from_millis(20);
 
 pub(super) struct Turns {
@@ -70,9 +70,9 @@ pub(super) enum WaiterKind {
 
 struct TurnQueue {
     free: usize,
-    /// Those who wait, by user; none is empty.
+    /// The waiting requests, by user; no queue is empty.
     waiting: BTreeMap<Arc<str>, VecDeque<Arc<Waiter>>>,
-    /// The users who wait, the next one first.
+    /// The waiting users, the next one first.
     users: VecDeque<Arc<str>>,
     count: usize,
     threads: usize,
@@ -149,7 +149,7 @@ impl Turns {
         Ok(Asking(Arc::clone(self)))
     }
 
-    /// Notes that one goes on without a turn, as it can't be refused.
+    /// Records a request that continues without a turn, as it can't be refused.
     pub fn go_alone(self: &Arc<Self>) -> Alone {
         self.queue().alone += 1;
         Alone(Arc::clone(self))

@@ -1,4 +1,4 @@
-//! WATCH: the changes of a collection as a stream of events, from a revision on.
+//! WATCH: the changes of a collection as a stream of events, starting at a revision.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -18,10 +18,10 @@ use super::derive::Undecodable;
 use super::list::{ListRequest, key_prefix, split_key};
 use super::{Registry, Target, store_failed};
 
-/// How often a watch tells how far it is.
+/// How often a watch sends a bookmark.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
 
-/// How long before its end a watch tells how far it is.
+/// How long before its end a watch sends a bookmark.
 const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
 
 /// How often a watch tries again to convert what could not be converted. Source: answers recorded from Kubernetes 1.37.
@@ -33,9 +33,9 @@ const INITIAL_ROWS: usize = 32;
 /// Where a watch begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// With every object there is, as ADDED, at this revision or a newer one.
+    /// With every existing object, as ADDED, at this revision or a newer one.
     State(Option<Revision>),
-    /// With every object that there was at this revision, as ADDED, and the changes after it.
+    /// With every object that existed at this revision, as ADDED, and the changes after it.
     Past(Revision),
     /// With the changes after this revision.
     After(Revision),
@@ -43,7 +43,7 @@ pub enum Start {
     Now,
 }
 
-/// What a WATCH asks for.
+/// The parameters of a WATCH.
 #[derive(Clone, Debug)]
 pub struct WatchRequest {
     pub start: Start,
@@ -78,7 +78,7 @@ impl EventType {
 
 /// One event, ready to be framed.
 pub enum WatchEvent {
-    /// An object in the state after the change, or, for a deletion, before it; the revision is that of the change.
+    /// An object as of after the change, or, for a deletion, before it; the revision is that of the change.
     Object {
         kind: EventType,
         object: Encoded,
@@ -94,10 +94,10 @@ pub enum WatchEvent {
     Error(Status),
 }
 
-/// What an event is made of that others have, too.
+/// The parts of an event that other watches share.
 pub struct SharedChange {
     pub change: Arc<store::Change>,
-    /// The version that its object is in.
+    /// The version of its object.
     pub version: Arc<ServedVersion>,
 }
 
@@ -109,12 +109,12 @@ pub struct Watch {
     events: store::LogWatch,
     waiting: VecDeque<WatchEvent>,
     initial: Option<Initial>,
-    /// The change that is being turned into an event.
+    /// The change that is being converted to an event.
     change: Option<Arc<store::Change>>,
     bookmarks: Option<Bookmarks>,
     /// `None` for a built-in kind.
     definition: Option<DefinitionChanges>,
-    /// Set once, not anew for each event.
+    /// Created once, and not for each event.
     ends: Pin<Box<Sleep>>,
     ended: bool,
 }
@@ -126,8 +126,8 @@ struct DefinitionChanges {
 }
 
 impl DefinitionChanges {
-    /// Waits until the definition defines something else, or is gone. Source: kube-apiserver ends the watches of a custom
-    /// resource whose spec or accepted names change. Cancel-safe.
+    /// Waits until the definition has changed what it defines, or is gone. Source: kube-apiserver ends the watches of a
+    /// custom resource whose spec or accepted names change. Cancel-safe.
     async fn changed(&mut self) {
         while let Some(change) = self.changes.next().await {
             if change.object.key == self.key && (change.deleted || redefines(&change)) {
@@ -152,9 +152,9 @@ fn redefines(change: &store::Change) -> bool {
 struct Initial {
     snapshot: Snapshot,
     prefix: String,
-    /// The next of them.
+    /// The next ones.
     rows: VecDeque<Arc<Stored>>,
-    /// Those in `rows` are the last.
+    /// Whether those in `rows` are the last.
     read_out: bool,
     marks_end: bool,
 }
@@ -166,7 +166,7 @@ impl Initial {
         initial
     }
 
-    /// Goes on to the next object; false where there is none.
+    /// Moves on to the next object; false if there isn't one.
     fn advance(&mut self) -> bool {
         let Some(sent) = self.rows.pop_front() else { return false };
         if self.rows.is_empty() && !self.read_out {
@@ -183,7 +183,7 @@ impl Initial {
 
 /// Why a watch has no event.
 enum NoEvent {
-    /// An object can't be brought into the version of the watch now.
+    /// An object currently can't be converted to the version of the watch.
     Undecodable,
     Refused(Status),
 }
@@ -197,7 +197,7 @@ impl From<Undecodable> for NoEvent {
 struct Bookmarks {
     interval: Interval,
     before_end: Option<Pin<Box<Sleep>>>,
-    /// Where the watch began: the client knows so much.
+    /// The revision at which the watch began: the client knows this already.
     start: Revision,
 }
 
@@ -213,7 +213,8 @@ impl Bookmarks {
 impl Registry {
     /// Starts to watch `target`'s collection.
     ///
-    /// A revision that is gone, or is not there yet and the initial events are asked for at it, is an event.
+    /// If the revision has been compacted, or does not exist yet and the initial events are requested at it, the error
+    /// is an event.
     pub async fn watch(self: &Arc<Self>, target: &Target, request: &WatchRequest) -> Result<Watch, Status> {
         let collection = &target.resource.collection;
         let mut waiting = VecDeque::new();
@@ -247,8 +248,8 @@ impl Registry {
         })
     }
 
-    /// The revision from which on changes are told, and the objects that are told before them. A revision that is not there
-    /// yet is an event, after which the watch ends.
+    /// The revision after which changes are sent, and the objects that are sent before them. If the revision does not
+    /// exist yet, the error is an event, after which the watch ends.
     async fn begin(
         &self,
         target: &Target,
@@ -278,13 +279,13 @@ impl Registry {
         }
     }
 
-    /// The changes of the definition of a custom resource, from the state on that the target was resolved from.
+    /// The changes of the definition of a custom resource, starting with the state that the target was resolved from.
     async fn follow_definition(&self, target: &Target) -> Option<DefinitionChanges> {
         let definition = target.resource.definition.as_ref()?;
         let collection = self.definitions.collection();
         let changes = match self.storage.watch(&collection, definition.revision).await {
             Ok(changes) => changes,
-            // That state is long past; it is the present one as well.
+            // That state has been compacted; start with the current one.
             Err(_) => self.storage.watch(&collection, self.storage.revision(&collection)).await.ok()?,
         };
         Some(DefinitionChanges { key: Arc::clone(&definition.key), changes })
@@ -292,7 +293,7 @@ impl Registry {
 }
 
 impl Watch {
-    /// Whether what is known to have changed makes no event: `next` would most likely wait.
+    /// Whether no known change results in an event: `next` would most likely wait.
     pub fn is_quiet(&self) -> bool {
         self.waiting.is_empty() && self.initial.is_none() && self.change.is_none() && self.events.is_quiet()
     }
@@ -323,8 +324,8 @@ impl Watch {
         }
     }
 
-    /// Turns the next initial object or the change at hand into an event. One that can't be converted stalls the watch
-    /// until it can, as nothing may be left out.
+    /// Makes an event from the next initial object or the current change. An object that can't be converted stalls the
+    /// watch until it can, as no event may be skipped.
     async fn make_event(&mut self) {
         let ends = self.ends.deadline();
         let made = tokio::select! {
@@ -377,7 +378,7 @@ impl Watch {
         }
     }
 
-    /// What a change is for this watch depends on whether the selectors selected its object before and select it now.
+    /// The type of an event depends on whether the selectors selected the object before the change and select it now.
     async fn event_of(&self, change: &Arc<store::Change>) -> Result<Option<WatchEvent>, NoEvent> {
         work::step();
         if !self.concerns(&change.object) {
@@ -410,16 +411,16 @@ impl Watch {
         namespace.is_empty() || split_key(&self.target, &stored.key).0 == namespace
     }
 
-    /// What is watched, as it is defined now.
+    /// The watched target, as it is defined now.
     async fn refreshed(&self) -> Result<Cow<'_, Target>, NoEvent> {
         self.registry.refresh(&self.target).await.map_err(NoEvent::Refused)
     }
 
-    /// Tells how far the watch is, once that is further than its beginning.
+    /// Adds a bookmark, if the watch has advanced since its beginning.
     ///
-    /// Each minute that is how far the whole database is, so that a quiet watch does not grow too old to be taken up
-    /// again. Before the end it is the last change of the collection: Kubernetes learns of others only now and then, and
-    /// so sends no bookmark at the end of a short and quiet watch.
+    /// Each minute the bookmark has the revision of the whole database, so that a quiet watch does not become too old
+    /// to be resumed. Before the end it has that of the last change of the collection: Kubernetes learns of other
+    /// changes only now and then, and so sends no bookmark at the end of a short and quiet watch.
     fn add_bookmark(&mut self, due: BookmarkDue) {
         let seen = match due {
             BookmarkDue::Minute => self.events.progress(),
@@ -430,7 +431,7 @@ impl Watch {
         }
     }
 
-    /// A resource that is gone ends its watches; anything else is told.
+    /// If the resource is gone, the watch ends; other errors are sent.
     fn fail(&mut self, status: Status) {
         self.ended = true;
         if status.code != 404 {
@@ -439,7 +440,7 @@ impl Watch {
     }
 }
 
-/// Waits until what is watched is defined in another way; forever for a built-in kind.
+/// Waits until the definition of the watched resource changes; forever for a built-in kind.
 async fn redefined(definition: &mut Option<DefinitionChanges>) {
     match definition {
         Some(definition) => definition.changed().await,
@@ -454,7 +455,7 @@ enum BookmarkDue {
     End,
 }
 
-/// Waits for the next time to tell how far a watch is; forever where it does not tell.
+/// Waits until the next bookmark is due; forever if the watch sends none.
 async fn tick(bookmarks: &mut Option<Bookmarks>) -> BookmarkDue {
     let Some(bookmarks) = bookmarks else { return std::future::pending().await };
     match &mut bookmarks.before_end {

@@ -1,4 +1,4 @@
-//! Watches over what is written.
+//! Watches while objects are written.
 
 use super::super::fixture::{compact, create_namespace, newest, registry, target};
 use super::*;
@@ -8,7 +8,7 @@ fn request(start: Start, timeout: Duration) -> WatchRequest {
     WatchRequest { start, select, bookmarks: true, marks_initial_end: false, timeout }
 }
 
-/// What an event tells: its type and, of an object, its key or, of a bookmark, its revision.
+/// A summary of an event: its type, and the key of an object or the revision of a bookmark.
 fn tell(event: Option<WatchEvent>) -> String {
     match event {
         None => "end".to_owned(),
@@ -134,7 +134,7 @@ async fn a_watch_that_falls_behind_the_log_ends() {
     let namespaces = target(&registry, "", "namespaces").await;
     let start = Start::After(newest(&registry));
     let mut slow = registry.watch(&namespaces, &request(start, Duration::from_secs(600))).await.expect("it starts");
-    // More than memory keeps, and then the log is cut behind it.
+    // More changes than memory keeps; then the log is compacted after them.
     let collection = namespaces.resource.collection.clone();
     for at in 0..2_100 {
         let put = store::Put {

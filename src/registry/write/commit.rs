@@ -1,4 +1,4 @@
-//! How an object goes into the store: new, changed, or away with its last finalizer.
+//! How an object is stored: created, changed, or removed with its last finalizer.
 
 use std::sync::Arc;
 
@@ -12,12 +12,13 @@ use super::super::derive::{Undecodable, remove_resource_version, set_resource_ve
 use super::super::{Registry, Resource, Target, Written, store_failed};
 use super::kept::RawField;
 
-/// How long the JSON of a new object is expected to be; it may well be longer.
+/// The expected length of a new object's JSON; it may well be longer.
 const NEW_BYTES: usize = 4 << 10;
-/// How much longer an object is expected to get by a change.
+/// By how many bytes a change is expected to lengthen an object.
 const GROWTH_BYTES: usize = 256;
 
-/// Takes what an update leaves alone from what is stored, as the version of the request may not be able to say it.
+/// Copies the parts that an update does not change from the stored object, as the version of the request may not be
+/// able to express them.
 fn keep_stored(target: &Target, raw: &mut Value, stored: &Stored) {
     let storage = target.resource.storage();
     let left_alone = target.resource.strategy.leaves_alone(target.subresource);
@@ -30,7 +31,7 @@ fn keep_stored(target: &Target, raw: &mut Value, stored: &Stored) {
 }
 
 impl Registry {
-    /// Stores the new object, together with the writes that give it what it has.
+    /// Stores the new object, together with the writes that allocate what it has.
     pub(super) async fn commit_new(
         &self,
         target: &Target,
@@ -88,8 +89,8 @@ impl Registry {
         }
     }
 
-    /// Stores the changed object, together with the writes that give it what it has and take back what it has no more,
-    /// unless its bytes and version are what is stored already.
+    /// Stores the changed object, together with the writes that allocate what it has and release what it no longer has,
+    /// unless the same bytes and version are already stored.
     pub(in crate::registry) async fn commit_change(
         &self,
         target: &Target,
@@ -115,7 +116,7 @@ impl Registry {
             return self.written(target, false, (raw, None), stored.revision).await.map(Some);
         }
         guards.push(Guard::At { revision: stored.revision });
-        // One from before the limit may still be made smaller.
+        // An object from before the limit may still be made smaller.
         let bytes_max = stored.bytes.len().max(OBJECT_BYTES_MAX);
         let (put, encoded) = self.put_to_send(target, &raw, &encoded, bytes_max)?;
         let write = store::Write {
@@ -131,8 +132,8 @@ impl Registry {
         }
     }
 
-    /// Removes the stored object, as its last finalizer is gone, with what it alone has; returns the revision of that, and
-    /// `None` where it has changed meanwhile.
+    /// Removes the stored object, as its last finalizer is gone, and releases what is allocated to it; returns the
+    /// revision of the removal, or `None` if the object has changed meanwhile.
     pub(in crate::registry) async fn delete_now(
         &self,
         target: &Target,
@@ -161,7 +162,7 @@ impl Registry {
         }
     }
 
-    /// What the store keeps of `object`, which is in its storage version.
+    /// The stored form of `object`, which is in its storage version.
     ///
     /// Errors: it is larger than [`OBJECT_BYTES_MAX`].
     pub(in crate::registry) fn put(&self, resource: &Resource, object: &Value) -> Result<store::Op, Status> {
@@ -172,12 +173,13 @@ impl Registry {
         Ok(store::Op::Put(self.put_encoded(resource, object, &encoded)))
     }
 
-    /// [`Registry::put`] of an object that is being deleted, with its JSON: a mark more must not keep it.
+    /// [`Registry::put`] of an object that is marked for deletion, with its JSON: the mark must not make it too large
+    /// to be deleted.
     pub(in crate::registry) fn put_marked(&self, resource: &Resource, object: &Value, encoded: &Encoded) -> store::Op {
         store::Op::Put(self.put_encoded(resource, object, encoded))
     }
 
-    /// [`Registry::put`] of `object` with its JSON; also gives what the client of `target` gets, where that is the same.
+    /// [`Registry::put`] of `object` with its JSON; also returns what the client of `target` gets, if that is the same.
     fn put_to_send(
         &self,
         target: &Target,
@@ -194,7 +196,7 @@ impl Registry {
             return Ok((put, None));
         }
         put.served_under = Some(resource.schema_generation());
-        // Built-in kinds are sent with their fields in another order.
+        // Built-in kinds are sent with a different order of fields.
         let is_sent = resource.is_custom() && Arc::ptr_eq(&target.version, resource.storage());
         let encoded = is_sent.then(|| put.object.clone());
         Ok((put, encoded))
@@ -215,7 +217,7 @@ impl Registry {
         }
     }
 
-    /// The answer to a write that stored `object` at `revision`; `encoded` is what the client gets, where that is known.
+    /// The answer to a write that stored `object` at `revision`; `encoded` is what the client gets, if that is known.
     async fn written(
         &self,
         target: &Target,
@@ -233,7 +235,7 @@ impl Registry {
     }
 }
 
-/// What a failed write looks like from outside.
+/// The answer to a failed write.
 pub(in crate::registry) fn write_failed(collection: &Collection, operation: &str, error: WriteError) -> Status {
     const RETRY_AFTER_SECONDS: u32 = 1;
     match error {

@@ -1,4 +1,4 @@
-//! What must hold for a write: the revision and uid that its sender has seen, and what it is based on besides.
+//! The conditions of a write: the revision and uid that its sender has seen, and the other objects that it depends on.
 
 use crate::kinds;
 use crate::meta::field::{self, ErrorList, Path};
@@ -10,7 +10,7 @@ use super::super::derive::set_resource_version;
 use super::super::{Registry, Subresource, Target, store_failed};
 
 impl Registry {
-    /// Makes the objects that writes into `target` depend on part of their commit: the definition and the namespace.
+    /// The guards for the objects that writes into `target` depend on: the definition and the namespace.
     pub(in crate::registry) async fn guards(&self, target: &Target) -> Result<Vec<Guard>, Status> {
         let mut guards = Vec::new();
         if let Some(definition) = &target.resource.definition {
@@ -32,14 +32,14 @@ impl Registry {
         Ok(guards)
     }
 
-    /// What an object asks of its namespace that this does not have.
+    /// The requirements of an object that its namespace does not meet.
     pub(super) async fn unmet_demands(
         &self,
         target: &Target,
         object: &Value,
         old: Option<&Value>,
     ) -> Result<ErrorList, Status> {
-        // An update leaves the status alone but for its own.
+        // An update through another path does not change the status.
         if old.is_some() && target.subresource != Subresource::Status {
             return Ok(ErrorList::new());
         }
@@ -53,12 +53,12 @@ impl Registry {
     }
 }
 
-/// The uid that a body names, which the stored object must then have.
+/// The uid in a body, which the stored object must then have.
 pub(in crate::registry) fn uid_precondition(body: &Value) -> Option<String> {
     Some(body.str_at(&["metadata", "uid"]).to_owned()).filter(|uid| !uid.is_empty())
 }
 
-/// The live object must have the uid that is wanted, if one is.
+/// The live object must have the wanted uid, if any.
 pub(super) fn check_uid(target: &Target, wanted: Option<&str>, live: &Value, dry_run: bool) -> Result<(), Status> {
     let found = live.str_at(&["metadata", "uid"]);
     match wanted {
@@ -81,12 +81,12 @@ fn uid_mismatch(target: &Target, wanted: &str, found: &str, dry_run: bool) -> St
     )
 }
 
-/// Where the reference keeps its objects. A dry run does not get as far as that.
+/// The key prefix of the reference's store. A dry run does not reach the store.
 pub(in crate::registry) fn store_prefix(dry_run: bool) -> &'static str {
     if dry_run { "" } else { "/registry" }
 }
 
-/// The resourceVersion of the new object must be the stored one's; where it may be left out it is filled in.
+/// The resourceVersion of the new object must be the stored one's; if it may be omitted, it is filled in.
 pub(super) fn check_resource_version(target: &Target, new: &mut Value, revision: Revision) -> Result<(), Status> {
     const MODIFIED: &str =
         "the object has been modified; please apply your changes to the latest version and try again";
@@ -116,14 +116,14 @@ pub(super) fn parse_resource_version(text: &str) -> Result<u64, Status> {
     parse_uint(text).map_err(|error| Status::plain(500, &error.to_string()))
 }
 
-/// Whether an object can be made: not while its definition is being deleted, and not with a revision.
+/// Whether an object can be created: not while its definition is being deleted, and not with a resourceVersion.
 pub(super) fn check_creatable(target: &Target, new: &Value, dry_run: bool) -> Result<(), Status> {
     if target.resource.definition.as_ref().is_some_and(|definition| definition.terminating) {
         let why = "create not allowed while custom resource definition is terminating";
         let version = &target.version;
         return Err(Status::forbidden(&version.group, &version.names.plural, new.str_at(&["metadata", "name"]), why));
     }
-    // The store of the reference minds, which a dry run does not reach, and only what it can read.
+    // The reference's store checks this; a dry run does not reach it, and it ignores what it can't parse.
     let revision = parse_uint(new.str_at(&["metadata", "resourceVersion"]));
     if !dry_run && revision.is_ok_and(|revision| revision != 0) {
         Err(Status::plain(500, "resourceVersion should not be set on objects to be created"))

@@ -1,4 +1,4 @@
-//! What a write makes of the object that it finds.
+//! How a write changes the object that it finds.
 //!
 //! Source: `UpdatedObjectInfo` of `k8s.io/apiserver/pkg/registry/rest`, release 1.37.
 
@@ -14,9 +14,9 @@ use super::super::scaled::{self, ScaleRequest};
 use super::super::{Body, Subresource, Target, Warnings};
 use super::kept::TextOrigin;
 
-/// What an object is to be. It is asked again for each attempt, and gives the same for the same object.
+/// The desired state of an object. It is computed for each attempt, and is the same for the same object.
 pub(in crate::registry) enum Desired<'a> {
-    /// As it was sent; with the body that it was read from, if a client sent it.
+    /// As it was sent; with the body that it was decoded from, if a client sent it.
     Sent { object: Sent<'a>, manager: &'a str, sent: Option<&'a Body> },
     /// Patched.
     Patched(&'a PatchRequest),
@@ -26,14 +26,14 @@ pub(in crate::registry) enum Desired<'a> {
     Emptied,
 }
 
-/// An object as it was sent. Most writes ask for it once: so the first has it, and others have it made anew.
+/// An object as it was sent. Most writes need it once: so the first use takes it, and later ones build it again.
 pub(in crate::registry) struct Sent<'a> {
     first: Mutex<Option<Value>>,
     again: &'a (dyn Fn() -> Result<Value, Status> + Sync),
 }
 
 impl<'a> Sent<'a> {
-    /// `again` makes the same as `first`, from the same.
+    /// `again` returns the same as `first`, from the same input.
     pub fn new(first: Value, again: &'a (dyn Fn() -> Result<Value, Status> + Sync)) -> Self {
         Sent { first: Mutex::new(Some(first)), again }
     }
@@ -45,7 +45,7 @@ impl<'a> Sent<'a> {
 }
 
 impl Desired<'_> {
-    /// The new object, with who owns which fields of it. `live` is what is there; `now` is RFC 3339.
+    /// The new object, with the owners of its fields. `live` is the existing object; `now` is RFC 3339.
     ///
     /// Errors: those of PATCH, for a patch that does not apply.
     pub fn make(
@@ -73,7 +73,7 @@ impl Desired<'_> {
 }
 
 impl Desired<'_> {
-    /// What the bytes of the object are made of.
+    /// The source of the object's bytes.
     pub(super) fn origin(&self, subresource: Subresource) -> TextOrigin<'_> {
         match self {
             _ if subresource != Subresource::Main => TextOrigin::Stored,
@@ -92,7 +92,7 @@ impl Desired<'_> {
         }
     }
 
-    /// Whether who sent a new object left its labels out.
+    /// Whether a new object was sent without labels.
     pub fn leaves_labels_out(&self, target: &Target) -> bool {
         match self {
             Desired::Sent { sent: Some(body), .. } => labels_are_left_out(body, target),

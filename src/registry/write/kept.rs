@@ -1,7 +1,7 @@
-//! The field whose bytes Go keeps as they were sent: how it is written in what is stored, and in what is to be.
+//! The field whose bytes Go keeps as they were sent: its text in the stored object, and in the new one.
 //!
-//! What is stored is compact but for this field, where there is space between its tokens. So its text is told from the bytes in
-//! the store, and objects of kinds without such a field cost nothing.
+//! Stored JSON is compact except for this field, where whitespace between tokens is kept. So its text is found in the
+//! stored bytes, and objects of kinds without such a field cost nothing.
 
 use bytes::Bytes;
 
@@ -13,24 +13,24 @@ use crate::value::written::{self, value_at};
 use crate::value::{Value, json};
 use crate::write::RawFieldTexts;
 
-/// Where an object that is to be written comes from.
+/// The source of an object that is to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextOrigin<'a> {
     /// JSON that a client sent.
     Json(&'a [u8]),
     /// The same in protobuf, in its envelope.
     Protobuf(&'a [u8]),
-    /// The object that is stored: this subresource does not write the field, or the server itself writes.
+    /// The stored object: this subresource does not write the field, or the server itself writes.
     Stored,
-    /// A patch of JSON: it is made to the object as a client reads it, and leaves alone what it does not name.
+    /// A JSON patch: it is applied to the object as a client reads it, and does not change other fields.
     JsonPatch,
     /// An apply: if it changes nothing, the object stays as it is stored.
     Apply,
-    /// All else makes the bytes anew: YAML and strategic merges by way of values.
+    /// Everything else creates new bytes: YAML and strategic merges are converted through values.
     Values,
 }
 
-/// The texts of the field, owned: item by item where it stands in each of a list.
+/// The texts of the field, owned: one for each item, if it is in the items of a list.
 #[derive(Default)]
 pub(in crate::registry) struct RawField {
     new: Vec<Option<String>>,
@@ -38,7 +38,7 @@ pub(in crate::registry) struct RawField {
 }
 
 impl RawField {
-    /// What is known before admission of the object `new`, which is to be written over `live`, if that is there.
+    /// What is known before admission about the object `new`, which will replace `live`, if that exists.
     pub(super) fn of(
         strategy: &dyn Strategy,
         origin: TextOrigin<'_>,
@@ -67,19 +67,19 @@ impl RawField {
         RawField { new, old }
     }
 
-    /// Of an object that is changed elsewhere than in the field.
+    /// The texts of an object that is changed, but not in the field.
     pub fn of_stored(strategy: &dyn Strategy, stored: &Stored) -> Self {
         let path = strategy.raw_field();
         let old = if path.is_empty() { Vec::new() } else { owned(&stored.bytes, path) };
         RawField { new: old.clone(), old }
     }
 
-    /// As validation compares them.
+    /// In the form that validation compares.
     pub fn texts(&self) -> RawFieldTexts<'_> {
         RawFieldTexts { new: &self.new, old: &self.old }
     }
 
-    /// The bytes of `object` for the store, some `bytes` long.
+    /// The bytes of `object` for the store, about `bytes` long.
     pub fn encode(&self, strategy: &dyn Strategy, object: &Value, bytes: usize) -> Encoded {
         let texts: Vec<Option<&str>> = self.new.iter().map(Option::as_deref).collect();
         encode(strategy.raw_field(), object, &texts, bytes)
@@ -90,7 +90,7 @@ fn owned(object: &[u8], path: &[&str]) -> Vec<Option<String>> {
     texts_of(object, path).into_iter().map(|text| text.map(str::to_owned)).collect()
 }
 
-/// The texts of a body in protobuf that was read as `object`.
+/// The texts in a protobuf body that was decoded as `object`.
 fn of_protobuf(body: &[u8], object: &Value, path: &[&str]) -> Vec<Option<String>> {
     let message = kinds::message_of(object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
     let (Some(message), Ok(envelope)) = (message, protobuf::open(body)) else { return Vec::new() };
@@ -109,7 +109,7 @@ pub(in crate::registry) fn encode_over(strategy: &dyn Strategy, object: &Value, 
     encode(path, object, &texts, stored.bytes.len())
 }
 
-/// A text stands for the value that it says alone: admission may have changed it.
+/// A text is used only if it still stands for the field's value: admission may have changed that.
 fn encode(path: &[&str], object: &Value, texts: &[Option<&str>], bytes: usize) -> Encoded {
     let kept = |(at, text): (usize, &Option<&'_ str>)| {
         let says = |text: &&str| {

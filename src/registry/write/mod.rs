@@ -1,7 +1,7 @@
 //! The loop that every write of an object runs in.
 //!
-//! A write is made from the newest stored state, admitted, prepared and validated (which is [`crate::write`]'s part, without
-//! I/O) and committed under the guard that this state still holds. When it does not, all of it runs again.
+//! A write starts from the newest stored state, is admitted, prepared and validated (which is [`crate::write`]'s part,
+//! without I/O) and committed under the guard that this state still holds. If it does not, everything runs again.
 
 mod commit;
 mod conditions;
@@ -39,24 +39,24 @@ pub(super) use conditions::{store_prefix, uid_precondition};
 pub(super) use desired::{Desired, Sent};
 pub(super) use kept::{RawField, encode_over};
 
-/// A write as it was asked for.
+/// A write as it was requested.
 pub(super) struct RequestedWrite<'a> {
     pub user: &'a UserInfo,
     pub dry_run: bool,
     /// The fields of the request's options, for admission.
     pub options: &'a Value,
     pub presence: Presence,
-    /// What the object is to be.
+    /// The desired state of the object.
     pub desired: Desired<'a>,
 }
 
-/// What must be there before a write.
+/// What must exist before a write.
 pub(super) enum Presence {
-    /// Nothing. A generated name that is taken is generated anew, so many times in all.
+    /// Nothing. If a generated name is taken, another one is generated, up to this number of names.
     Absent { names_max: usize },
     /// The object, with this uid if there is one.
     Present { uid: Option<String> },
-    /// The object, with this uid if there is one; or nothing, and then it is made.
+    /// The object, with this uid if there is one; or nothing, and then it is created.
     Any { uid: Option<String> },
 }
 
@@ -91,7 +91,7 @@ impl Registry {
             let starts_over = match (&attempt, &write.presence) {
                 (Ok(written), _) => written.is_none(),
                 (Err(status), Presence::Absent { .. }) => status.is_already_exists() && names_left > 0,
-                // Somebody else was first: the change is made to their object.
+                // Another request was first: the change is applied to its object.
                 (Err(status), Presence::Any { .. }) => status.is_already_exists() && !write.dry_run,
                 (Err(_), Presence::Present { .. }) => false,
             };
@@ -103,7 +103,8 @@ impl Registry {
         }
     }
 
-    /// One attempt on what is stored now, if anything; `None` where that, or what else it is based on, has changed meanwhile.
+    /// One attempt on the stored object, if any; `None` if that, or something else that the write depends on, has
+    /// changed meanwhile.
     async fn attempt(
         &self,
         (target, charges): (&Target, &Charges),
@@ -165,7 +166,7 @@ impl Registry {
         self.commit(target, (new, &kept), live, (guards, claims), (&name, dry_run)).await
     }
 
-    /// Stores the object, or takes away what it ends.
+    /// Stores the object, or removes it if the write ends it.
     async fn commit(
         &self,
         target: &Target,
@@ -185,13 +186,13 @@ impl Registry {
         self.commit_change(target, (new, kept), stored, (guards, claims), dry_run).await
     }
 
-    /// The object that the write finds, and that it may find.
+    /// The object that the write finds, if it may find one.
     ///
-    /// Errors: 404 where there is none, and it does not make one; 409 where it does not have the uid that was named, or is not there
-    /// to have one.
+    /// Errors: 404 if there is none and the write does not create it; 409 if it does not have the given uid, or does
+    /// not exist although a uid is given.
     async fn live(&self, target: &Target, presence: &Presence, dry_run: bool) -> Result<Option<Live>, Status> {
         let uid = match presence {
-            // Whether the name is free is asked when it is known.
+            // Whether the name is free is checked once the name is known.
             Presence::Absent { .. } => return Ok(None),
             Presence::Present { uid } | Presence::Any { uid } => uid.as_deref(),
         };
@@ -207,7 +208,7 @@ impl Registry {
         Ok(Some(Live { stored, object }))
     }
 
-    /// What the object is to be, before admission.
+    /// The desired object, before admission.
     async fn desired(
         &self,
         target: &Target,
@@ -221,7 +222,7 @@ impl Registry {
         if live.is_none() && matches!(write.presence, Presence::Any { .. }) {
             conditions::parse_resource_version(object.str_at(&["metadata", "resourceVersion"]))?;
             wipe_system_fields(&mut object);
-            // The store of the reference sets it aside, which a dry run does not reach.
+            // The reference's store drops it; a dry run does not reach the store.
             if !write.dry_run {
                 remove_resource_version(&mut object);
             }
@@ -229,7 +230,7 @@ impl Registry {
         Ok(object)
     }
 
-    /// Computes who owns which fields of `target`; again where a webhook had to convert something for it first.
+    /// Computes the owners of the fields of `target`; again if a webhook had to convert something first.
     pub(super) async fn manage_fields<T>(
         &self,
         target: &Target,
@@ -248,7 +249,7 @@ impl Registry {
         }
     }
 
-    /// Lets admission change the new object; of a Scale, the replicas that it stands for.
+    /// Lets admission change the new object; of a Scale, the replicas in the object that it represents.
     async fn admit_change(&self, write: &Admitted<'_>, new: &mut Value, warnings: &mut Warnings) -> Result<(), Status> {
         if write.target.subresource != Subresource::Scale {
             return self.admit_mutating(write, new, warnings).await;
@@ -259,20 +260,21 @@ impl Registry {
     }
 }
 
-/// Counts an empty list or map that was sent as a change, where Go does.
+/// Counts an empty list or map in the request as a change, if Go does.
 fn count_emptied(target: &Target, new: &mut Value, old: &Value, warnings: &Warnings) {
     if target.resource.strategy.counts_empty() && warnings.has_empty_in(new) {
         prepare::raise_generation(new, old);
     }
 }
 
-/// A new object whose labels are to be those of its template; what admission changes is read anew, and shares nothing.
+/// A new object that gets the labels of its template. An object that admission changes is decoded again, and shares
+/// nothing.
 fn unlabelled(target: &Target, write: &RequestedWrite<'_>, is_new: bool, object: &Value) -> Option<Value> {
     let shares = is_new && target.resource.strategy.shares_labels(object) && write.desired.leaves_labels_out(target);
     shares.then(|| object.clone())
 }
 
-/// The object, prepared and valid; `unmet` is what is wrong with it by what else is stored. Errors: 422.
+/// The object, prepared and valid; `unmet` are the errors that follow from other stored objects. Errors: 422.
 fn prepared(
     target: &Target,
     (mut new, unmet): (Value, ErrorList),
@@ -280,7 +282,7 @@ fn prepared(
     (by, texts): (&Writer<'_>, RawFieldTexts<'_>),
     warnings: &mut Warnings,
 ) -> Result<Value, Status> {
-    // What was sent has them; Go reads what admission gives anew, and what apply has merged.
+    // The sent object has them; Go decodes the result of admission or apply again.
     target.resource.strategy.set_times(&mut new, by.now);
     let (version, subresource) = (&*target.version, target.subresource);
     let write = write::Write { strategy: target.resource.strategy, version, subresource, by: Some(*by), texts };
@@ -303,7 +305,7 @@ fn prepared(
     Ok(outcome.object)
 }
 
-/// Lists of all pods, and of templates of pods, that Go tells from none where they are empty.
+/// Lists in pods and pod templates for which Go distinguishes empty from absent.
 const OF_PODS: [&[&str]; 10] = [
     &["spec", "resources", "claims"],
     &["ephemeral", "volumeClaimTemplate", "metadata", "ownerReferences"],
@@ -317,7 +319,7 @@ const OF_PODS: [&[&str]; 10] = [
     &["ephemeralContainers", "*", "resources", "requests"],
 ];
 
-/// Whether validation tells from none what came empty.
+/// Whether validation distinguishes this empty list or map from an absent one.
 fn tells_empty(strategy: &dyn Strategy, empty: &Empty) -> bool {
     strategy.tells_empty().iter().any(|path| empty.is_at(path)) || OF_PODS.iter().any(|path| empty.ends_with(path))
 }
@@ -330,7 +332,7 @@ fn seen_by_admission<'o>(target: &Target, object: &'o Value) -> Result<Cow<'o, V
     }
 }
 
-/// Sets what the system gives an object that is new, and a name, too, where its kind has one for what has none.
+/// Sets the system fields of a new object, and a name, too, if its kind names objects that have none.
 fn fill_new(object: &mut Value, now: &str, strategy: &dyn Strategy) {
     fill_system_fields(object, now, strategy);
     if strategy.names_nameless() {
@@ -338,7 +340,7 @@ fn fill_new(object: &mut Value, now: &str, strategy: &dyn Strategy) {
     }
 }
 
-/// Sets the time and the uid, and generates a name where one is asked for.
+/// Sets the time and the uid, and generates a name if one is requested.
 pub(super) fn fill_system_fields(object: &mut Value, now: &str, strategy: &dyn Strategy) {
     let metadata = metadata_mut(object);
     metadata.insert("creationTimestamp", Value::from(now));
@@ -347,14 +349,14 @@ pub(super) fn fill_system_fields(object: &mut Value, now: &str, strategy: &dyn S
     generate_name(object, suffix);
 }
 
-/// Names an object by a uid of its own, if it has no name and asks for none.
+/// Names an object by its own uid, if it has no name and requests none.
 fn name_nameless(object: &mut Value) {
     if object.str_at(&["metadata", "name"]).is_empty() {
         metadata_mut(object).insert("name", Value::String(Uuid::new_v4().to_string()));
     }
 }
 
-/// Whether this write takes the last finalizer from an object that is being deleted.
+/// Whether this write removes the last finalizer of an object that is being deleted.
 fn is_deleted_by(new: &Value, old: &Value) -> bool {
     let finalizers = new.at(&["metadata", "finalizers"]).and_then(Value::as_array).unwrap_or_default();
     let grace = old.at(&["metadata", "deletionGracePeriodSeconds"]).and_then(Value::as_i64).unwrap_or_default();

@@ -1,13 +1,13 @@
 //! The log in memory, gone with the process.
 //!
-//! Everything lies in persistent maps ([`state`]), so that a copy of the whole database is another handle on them: what
-//! neither the one nor the other changes they share, and who changes something copies the nodes that lead to it. The view
-//! of a collection is such a handle, too: its objects lie in memory once.
+//! Everything is in persistent maps ([`state`]), so that a copy of the whole database is another handle on them: the
+//! copies share what neither of them changes, and a change copies the nodes that lead to it. The view of a collection
+//! is such a handle, too: its objects are in memory only once.
 //!
-//! What all databases of the process hold together has one limit ([`Room`]): what copies share counts once, and a put that
-//! does not fit is refused alone.
+//! All databases of the process share one limit ([`Room`]): what copies share counts once, and only a put that does not
+//! fit is refused.
 //!
-//! Nothing here waits: each call takes the one lock, and none holds it for longer than a batch or a page takes.
+//! Nothing here waits: each call takes the one lock, and holds it no longer than a batch or a page takes.
 
 mod state;
 
@@ -44,7 +44,7 @@ impl Default for InMemory {
     }
 }
 
-/// What is live in a database, at one revision.
+/// The live objects of a database, at one revision.
 pub struct Contents {
     /// In the order of their revisions.
     pub objects: Vec<(Collection, Arc<Stored>)>,
@@ -53,7 +53,7 @@ pub struct Contents {
 }
 
 impl InMemory {
-    /// Nothing yet; its states, former ones with the present ones, take their part of `room`.
+    /// An empty database; its states, former and current ones, take their share of `room`.
     pub fn within(room: Arc<Room>) -> Self {
         InMemory::of(MemoryState::within(room))
     }
@@ -62,12 +62,12 @@ impl InMemory {
         InMemory { state: RwLock::new(state), leases: Leases::default(), stats: Stats::default() }
     }
 
-    /// What another database holds now. Its changes up to now can't be followed in the copy.
+    /// A copy of the current contents of another database. Changes before the copy can't be followed in it.
     ///
-    /// Errors: the other can't be read, or there is not room enough for what it holds.
+    /// Errors: the other can't be read, or its contents do not fit into `room`.
     pub async fn copy_of(other: &dyn Store, room: Arc<Room>) -> Result<Self, StoreError> {
         let (until, _) = other.revisions().await?;
-        // Every object has a brace.
+        // Every object contains a brace.
         const ALL: [&str; 3] = ["{", "{", "{"];
         let mut state = MemoryState::within(room);
         let mut after = Revision::default();
@@ -81,7 +81,7 @@ impl InMemory {
             }
         }
         state.fill([], until);
-        // What has changed while it was read: those objects were passed over, or are not as they are now.
+        // Objects that have changed while this was reading: they were skipped, or were read in an older state.
         loop {
             let log = other.log_after(state.current, PAGE).await?;
             if state.current < log.compacted {
@@ -115,7 +115,7 @@ impl InMemory {
         Contents { objects: state.all().collect(), secrets: secrets.collect(), current: state.current }
     }
 
-    /// Forgets a secret, so that another is made in its place.
+    /// Forgets a secret, so that a new one is created in its place.
     pub fn forget_secret(&self, name: &str) {
         self.write().secrets.remove(name);
     }
@@ -226,13 +226,13 @@ impl Store for InMemory {
     }
 }
 
-/// Decides on a batch and makes what is to be made of it, but for the puts that there is no room for. Also returns how many
-/// writes were made.
+/// Decides on a batch and applies its writes, except the puts that there is no room for. Also returns how many writes
+/// were made.
 fn commit(state: &mut MemoryState, batch: &[Write]) -> (Vec<WriteOutcome>, usize) {
     if has_room(state, batch) {
         return state.commit(batch);
     }
-    // What is live is worth more than what was.
+    // Live states are worth more than former ones.
     state.compact(state.current);
     let (mut outcomes, mut made) = (Vec::with_capacity(batch.len()), 0);
     for together in batch.chunk_by(|_, next| next.is_joined()) {
@@ -264,7 +264,7 @@ mod tests {
         Write { collection: Collection::new("", "things"), key: key.into(), op, guards }
     }
 
-    /// What takes so many units.
+    /// A put that takes this many units.
     fn put(key: &str, units: usize) -> Write {
         let put = Put {
             object: crate::store::Encoded::new(vec![b'x'; units * UNIT - held_by(0)]),
@@ -296,7 +296,7 @@ mod tests {
         let held = || room.taken() / UNIT;
         assert_eq!(made(&store, [put("a", 4), put("b", 4)]).await, [true, true]);
         assert_eq!(made(&store, [put("c", 4)]).await, [false]);
-        // Former states make room for new ones.
+        // Former states are dropped to make room for new ones.
         assert_eq!(made(&store, [put("a", 2)]).await, [true]);
         assert_eq!(held(), 10);
         assert_eq!(made(&store, [put("a", 2)]).await, [true], "there is room once the history is gone");
@@ -325,7 +325,7 @@ mod tests {
         assert_eq!(room.taken() / UNIT, 6);
         assert_eq!(made(&copy, [put("b", 3)]).await, [true]);
         assert_eq!(made(&store, [put("c", 3)]).await, [false]);
-        // What the one forgets, the other still has.
+        // What one copy forgets, the other still has.
         assert_eq!(made(&store, [delete("a")]).await, [true]);
         store.compact(Revision::new(i64::MAX)).await.expect("nothing fails in memory");
         assert_eq!(room.taken() / UNIT, 9);

@@ -1,4 +1,5 @@
-//! What a database in memory holds, in persistent maps: a copy is another handle on them, and shares what neither changes.
+//! The contents of a database in memory, in persistent maps: a copy is another handle on them, and shares what neither
+//! of the two changes.
 
 use std::sync::{Arc, OnceLock};
 
@@ -21,10 +22,10 @@ const FIRST: Revision = Revision::new(2);
 /// How many expired objects are looked for at a time.
 const EXPIRED_MAX: usize = 500;
 
-/// What a state takes beside its bytes: its key and uid, its places in the maps and in the log.
+/// The memory of a state besides its bytes: its key and uid, its entries in the maps and in the log.
 const STATE_BYTES: usize = 1 << 10;
 
-/// How many bytes a state takes whose object has so many.
+/// How many bytes a state takes if its object has `object_bytes`.
 pub(super) fn held_by(object_bytes: usize) -> usize {
     object_bytes + STATE_BYTES
 }
@@ -37,7 +38,7 @@ struct LiveState {
     portion: Arc<Portion>,
 }
 
-/// A change, and the room of the state that it has replaced or deleted.
+/// A change, and the memory of the state that it has replaced or deleted.
 #[derive(Clone)]
 struct Logged {
     change: Arc<Change>,
@@ -50,9 +51,9 @@ pub(super) struct MemoryState {
     pub current: Revision,
     pub compacted: Revision,
     collections: OrdMap<Collection, Kept>,
-    /// What is live, by the revision of its state: in that order it is looked through.
+    /// The live states by their revisions, the order in which they are scanned.
     live: OrdMap<Revision, LiveState>,
-    /// What is live and expires, by its time and the revision of its state.
+    /// The live states that expire, by their time and revision.
     expiring: OrdMap<(i64, Revision), Collection>,
     room: Arc<Room>,
     pub secrets: OrdMap<Arc<str>, Arc<[u8]>>,
@@ -66,7 +67,7 @@ struct Kept {
 }
 
 impl Kept {
-    /// Where the changes after a revision begin.
+    /// The index at which the changes after a revision begin.
     fn after(&self, revision: Revision) -> usize {
         match self.log.binary_search_by_key(&revision, |logged| logged.change.revision) {
             Ok(at) => at + 1,
@@ -76,7 +77,7 @@ impl Kept {
 }
 
 impl MemoryState {
-    /// Nothing yet; what comes takes its part of `room`.
+    /// An empty state; what is added takes its share of `room`.
     pub fn within(room: Arc<Room>) -> Self {
         MemoryState {
             current: FIRST,
@@ -93,7 +94,7 @@ impl MemoryState {
         &self.room
     }
 
-    /// Decides on a batch and makes what is to be made of it. Also returns how many writes were made.
+    /// Decides on a batch and applies its writes. Also returns how many writes were made.
     pub fn commit(&mut self, batch: &[Write]) -> (Vec<WriteOutcome>, usize) {
         let mut keys = self.keys(batch);
         let (outcomes, changes) = decide(batch, &mut keys, self.current);
@@ -203,7 +204,7 @@ impl MemoryState {
         }
         let rows = self.live.range(after.next()..=until).take(max);
         rows.map(|(revision, live)| {
-            // What is stored is JSON.
+            // Stored objects are JSON, and so UTF-8.
             let object = str::from_utf8(&live.stored.bytes).unwrap_or_default();
             let found = texts.iter().any(|text| object.contains(text)).then(|| live.named());
             Scanned { revision: *revision, found }
@@ -221,7 +222,7 @@ impl MemoryState {
         !self.expiring.is_empty()
     }
 
-    /// Forgets the changes up to `to`. What is live is not touched: a copy goes on to share it.
+    /// Forgets the changes up to `to`. Live states are not touched: copies continue to share them.
     pub fn compact(&mut self, to: Revision) {
         let to = to.min(self.current);
         if to <= self.compacted {
@@ -232,7 +233,7 @@ impl MemoryState {
         let due = self.collections.iter().filter(|(_, kept)| is_due(kept)).map(|(collection, _)| collection.clone());
         for collection in due.collect::<Vec<_>>() {
             let Some(kept) = self.collections.get_mut(&collection) else { continue };
-            // The room of the states that these changes have replaced or deleted is free, unless a copy keeps them.
+            // The memory of the states that these changes have replaced or deleted is freed, unless a copy keeps them.
             kept.log = kept.log.split_off(kept.after(to));
             if kept.log.is_empty() && kept.objects.is_empty() {
                 self.collections.remove(&collection);
@@ -240,7 +241,7 @@ impl MemoryState {
         }
     }
 
-    /// Takes in what is live in another database as of its revision `current`; its changes before that are not known.
+    /// Adds the live objects of another database as of its revision `current`; earlier changes are not known.
     pub fn fill(&mut self, objects: impl IntoIterator<Item = (Collection, Arc<Stored>)>, current: Revision) {
         for (collection, stored) in objects {
             let key = Arc::clone(&stored.key);
@@ -252,7 +253,7 @@ impl MemoryState {
 }
 
 impl LiveState {
-    /// The object, and where it belongs.
+    /// The object, and its collection.
     fn named(&self) -> (Collection, Arc<Stored>) {
         (self.collection.clone(), Arc::clone(&self.stored))
     }

@@ -1,5 +1,5 @@
-//! A batch of writes in Postgres: one statement where what it is decided against was foreseen, or else one transaction under
-//! the lock of the counter. Its outcome is known also where the connection is cut.
+//! A batch of writes in Postgres: one statement if the state that it depends on was foreseen, otherwise one transaction
+//! under the lock of the counter. Its outcome is known even if the connection is cut.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,21 +20,21 @@ use super::super::{StoreError, Write};
 use super::Postgres;
 use super::session::{PAUSES, connect};
 
-/// How long a batch is tried again while the database can't be reached.
+/// How long a batch is retried while the database is unreachable.
 const RETRY_MAX: Duration = Duration::from_secs(10);
 /// How long the outcome of a cut COMMIT is looked up.
 const LOOK_UP_MAX: Duration = Duration::from_secs(60);
 
-/// Begins a transaction and locks the counter: two statements in one message, each with a snapshot of its own.
+/// Begins a transaction and locks the counter: two statements in one message, each with its own snapshot.
 const BEGIN: &str =
     "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT current_revision, fence FROM counter WHERE id = 1 FOR UPDATE";
 const LIVE: &str = "SELECT o.resource, o.key, o.resource_version, c.created_version, c.uid \
                     FROM unnest($1::text[], $2::text[]) AS wanted (resource, key) \
                     JOIN objects o ON o.resource = wanted.resource COLLATE \"C\" AND o.key = wanted.key COLLATE \"C\" \
                     JOIN changes c ON c.resource_version = o.resource_version";
-/// All that a batch changes, in one statement: its parts change different rows. A row comes back if it was made: if the
-/// counter is as it was foreseen, once it is locked. Then the snapshot of this statement, which may be older than the lock,
-/// lacks nothing.
+/// All changes of a batch in one statement: its parts change different rows. It returns a row if the batch was made,
+/// that is, if the locked counter is the foreseen one. Then the snapshot of this statement, which may be older than the
+/// lock, lacks nothing.
 const WRITE: &str = "\
     WITH counted AS (UPDATE counter SET current_revision = $19 \
         WHERE id = 1 AND current_revision = $21 AND fence = $22 RETURNING id), \
@@ -54,13 +54,13 @@ const WRITE: &str = "\
 /// Ends the transaction of a look-up.
 const FENCE: &str = "UPDATE counter SET fence = fence + 1 WHERE id = 1; COMMIT";
 
-/// What the writing connection knows.
+/// The state of the writing connection.
 pub struct Writing {
-    /// `None` while a batch has it: a call that is given up takes it along, and its transaction.
+    /// `None` while a batch uses it: a call that is cancelled drops it, together with its transaction.
     connection: Option<PgConnection>,
-    /// The fence of the counter, as long as this process seems to be the only one that writes: then batches are foreseen.
+    /// The fence of the counter, set while this process seems to be the only writer: then batches are foreseen.
     fence: Option<i64>,
-    /// Where the last batch has left the counter.
+    /// The counter after the last batch.
     newest: Option<Revision>,
 }
 
@@ -76,7 +76,7 @@ impl Writing {
     }
 }
 
-/// The counter, as a transaction has locked it.
+/// The counter, locked by a transaction.
 struct Counter {
     revision: Revision,
     fence: i64,
@@ -85,7 +85,7 @@ struct Counter {
 /// Why a batch was not made, or may not have been.
 enum CommitError {
     NotMade(StoreError),
-    /// COMMIT was sent, and its answer lost. These are the outcomes if it took place.
+    /// COMMIT was sent, but its answer was lost. These are the outcomes if it took place.
     Unknown(Vec<WriteOutcome>, StoreError),
 }
 
@@ -96,7 +96,8 @@ impl<E: Into<StoreError>> From<E> for CommitError {
 }
 
 impl Postgres {
-    /// Commits a batch, again where the connection was lost before, and looks up whether it was made where it was lost in between.
+    /// Commits a batch; retries it if the connection was lost before COMMIT, and looks up whether it was made if the
+    /// connection was lost during COMMIT.
     pub(super) async fn commit_batch(
         &self,
         batch: &[Write],
@@ -131,7 +132,7 @@ impl Postgres {
         }
     }
 
-    /// The connection that writes, or a new one where it was lost.
+    /// The connection that writes, or a new one if it was lost.
     async fn take(&self, writing: &mut Writing) -> Result<PgConnection, StoreError> {
         if self.reading.is_closed() {
             return Err(StoreError::Closed);
@@ -142,7 +143,7 @@ impl Postgres {
         }
     }
 
-    /// Decides and makes the writes of a batch, and commits. The connection is kept unless something failed.
+    /// Decides on the writes of a batch, makes them, and commits. The connection is kept unless something failed.
     async fn try_commit(
         &self,
         writing: &mut Writing,
@@ -161,7 +162,8 @@ impl Postgres {
             Some(outcomes) => outcomes,
             None => {
                 let counter = self.begin(&mut connection).await?;
-                // Not the view's revision: it may have what another process wrote just before, which then writes again.
+                // This is not the view's revision: the view may have what another process wrote just before, and that
+                // one then writes again.
                 let alone = writing.newest.is_none_or(|newest| newest == counter.revision);
                 writing.fence = alone.then_some(counter.fence);
                 self.commit_under_lock(&mut connection, batch, number, &counter).await?
@@ -172,7 +174,7 @@ impl Postgres {
         Ok(outcomes)
     }
 
-    /// Commits a batch in one message; `None`, and nothing is made, where it was not foreseen rightly.
+    /// Commits a batch in one message; `None`, without any change, if the foreseen state was wrong.
     async fn commit_at_once(
         &self,
         connection: &mut PgConnection,
@@ -183,7 +185,7 @@ impl Postgres {
     ) -> Result<Option<Vec<WriteOutcome>>, CommitError> {
         let Foreseen { before, mut keys } = foreseen;
         let (outcomes, changes) = decide(batch, &mut keys, before);
-        // Where nothing is to be made, nothing would tell whether that is still so.
+        // If there is nothing to write, nothing would show whether that is still so.
         if changes.is_empty() {
             return Ok(None);
         }
@@ -198,7 +200,7 @@ impl Postgres {
         }
     }
 
-    /// Commits a batch in a transaction that has the counter.
+    /// Commits a batch in a transaction that locks the counter.
     async fn commit_under_lock(
         &self,
         connection: &mut PgConnection,
@@ -227,7 +229,7 @@ impl Postgres {
         self.stats.count_batch(changes);
     }
 
-    /// Begins a transaction that has the counter.
+    /// Begins a transaction that locks the counter.
     async fn begin(&self, connection: &mut PgConnection) -> Result<Counter, StoreError> {
         self.stats.count_statement();
         let row = sqlx::raw_sql(BEGIN).fetch_one(connection).await?;
@@ -240,7 +242,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// The present state of every key that a batch writes or is guarded by.
+    /// The current state of every key that a batch writes or is guarded by.
     async fn live_keys(&self, connection: &mut PgConnection, batch: &[Write]) -> Result<Keys, StoreError> {
         let mut keys = keys_of(batch);
         let (resources, names): (Vec<_>, Vec<_>) =
@@ -254,7 +256,7 @@ impl Postgres {
         Ok(keys)
     }
 
-    /// Makes changes unless the counter is another; whether it did. Outside a transaction it has committed, too.
+    /// Makes changes unless the counter is different; returns whether it did. Outside a transaction it also commits.
     async fn make(
         &self,
         connection: &mut PgConnection,
@@ -263,7 +265,7 @@ impl Postgres {
         counter: &Counter,
     ) -> Result<bool, sqlx::Error> {
         self.stats.count_statement();
-        // To the end of the answer: the server commits after it has sent the row.
+        // Read to the end of the answer: the server commits after it has sent the row.
         let made = self.write_statement(changes, number, counter).fetch_all(connection).await?;
         Ok(!made.is_empty())
     }
@@ -274,11 +276,11 @@ impl Postgres {
         number: i64,
         counter: &Counter,
     ) -> Query<'c, sqlx::Postgres, PgArguments> {
-        /// A value of each change, as a column.
+        /// One value of each change, as a column.
         fn column<'c, T>(changes: &'c [NewChange<'c>], value: impl Fn(&'c NewChange<'c>) -> T) -> Vec<T> {
             changes.iter().map(value).collect()
         }
-        // The newest change of each key says what is in the index.
+        // The newest change of each key determines the index.
         let newest: HashMap<_, _> =
             changes.iter().map(|change| ((change.write.collection.as_str(), &*change.write.key), change)).collect();
         let (live, gone): (Vec<_>, Vec<_>) = newest.into_iter().partition(|(_, change)| change.put().is_some());
@@ -307,8 +309,8 @@ impl Postgres {
             .bind(counter.fence)
     }
 
-    /// Whether the batch was made. A transaction that has the counter for it may still commit, so this waits for its end; one
-    /// that has yet to get it finds another fence.
+    /// Whether the batch was made. A transaction that has locked the counter may still commit, so this waits for its
+    /// end; one that has not locked it yet will find a different fence.
     async fn was_made(&self, writing: &mut Writing, number: i64) -> Result<bool, StoreError> {
         let mut connection = self.take(writing).await?;
         self.begin(&mut connection).await?;
@@ -323,13 +325,13 @@ impl Postgres {
     }
 }
 
-/// Whether the server says itself that it did not do a statement, and goes on.
+/// Whether the server itself reports that it did not execute a statement, and stays usable.
 fn was_refused(error: &sqlx::Error) -> bool {
     let reported = error.as_database_error().and_then(|error| error.try_downcast_ref::<PgDatabaseError>());
     reported.is_some_and(|error| error.severity() == PgSeverity::Error)
 }
 
-/// Pauses that grow, until a time has passed.
+/// Growing pauses, until a time limit.
 struct Retry {
     until: Instant,
     pause: Duration,
@@ -340,7 +342,7 @@ impl Retry {
         Retry { until: Instant::now() + time, pause: PAUSES.0 }
     }
 
-    /// Waits before the next attempt; false where it is too late for one.
+    /// Waits before the next attempt; false if it is too late for one.
     async fn wait(&mut self) -> bool {
         if Instant::now() + self.pause > self.until {
             return false;

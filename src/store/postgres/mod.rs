@@ -1,41 +1,40 @@
 //! The log in Postgres, which several processes share.
 //!
-//! Isolation is READ COMMITTED. A transaction that writes locks the counter row in its first statement, alone, and reads
-//! guards in a later one: one statement that did both would read a snapshot older than the lock. Or it is one statement that
-//! makes nothing unless the counter is what its writes were decided at, and needs no snapshot newer than that. So transactions
-//! follow one another, and revisions become visible in their order and without gaps.
+//! Isolation is READ COMMITTED. A transaction that writes locks the counter row in its first statement, alone, and
+//! reads guards in a later one: a single statement for both would read a snapshot older than the lock. Or it is a
+//! single statement that changes nothing unless the counter is the one that its writes were decided at, and needs no
+//! newer snapshot. So transactions follow one another, and revisions become visible in their order and without gaps.
 //!
 //! A process that stops in the middle can't stop the others: the server ends its session once it has been idle in a
-//! transaction for [`IDLE_MAX`], while the others wait for the lock up to [`LOCK_WAIT`]. A COMMIT whose answer is lost is
-//! looked up, under the lock and behind a new fence, so that it can't take place afterwards.
+//! transaction for [`IDLE_MAX`], while the others wait for the lock up to [`LOCK_WAIT`]. A COMMIT whose answer is lost
+//! is looked up, under the lock and with a new fence, so that it can't take place afterwards.
 //!
 //! # How a batch is committed
 //!
-//! - On Postgres (`store::postgres`) transactions follow one another, so what a snapshot of the database shows is a
-//!   prefix of the log. A writer updates the counter's row under the condition above. One statement does that and all
-//!   the rest, in one round trip and as a transaction of its own: it may read a snapshot from before it waited for
-//!   the row, but where the counter is still the one that it was sent with, that snapshot lacks nothing. A process
-//!   that is frozen holds nothing then.
-//! - Where others write as well, the condition would fail as a rule. A process that found it so sends batches of four
-//!   messages: BEGIN with the counter's lock, first and alone; what is there, in a later statement, since a statement
-//!   reads a snapshot from before it waited; the writing statement; COMMIT. Once it finds that nobody else has
-//!   written since its last, it goes back to one. A session that is idle in a transaction for 5 s is ended by the
-//!   server; the others wait for the lock up to 10 s.
-//! - Where the answer is lost, the batch is looked up in `writers`, under the counter's lock: a session that still
-//!   has it ends first. The one message may yet be on its way, or wait for the lock: so a look-up that finds nothing
+//! - On Postgres (`store::postgres`) transactions follow one another, so a snapshot of the database shows a prefix of
+//!   the log. A writer updates the counter's row under the condition above. One statement does that and all the rest,
+//!   in one round trip and as its own transaction: it may read a snapshot from before it waited for the row, but if the
+//!   counter is still the one that it was sent with, that snapshot lacks nothing. A frozen process then holds no locks.
+//! - If other processes write as well, the condition would usually fail. A process for which it failed sends batches of
+//!   four messages: BEGIN with the counter's lock, first and alone; a read of the current state, as a later statement,
+//!   since a statement reads a snapshot from before it waited; the writing statement; COMMIT. Once it finds that no
+//!   other process has written since its last batch, it returns to one message. A session that is idle in a transaction
+//!   for 5 s is ended by the server; the others wait for the lock up to 10 s.
+//! - If the answer is lost, the batch is looked up in `writers`, under the counter's lock: a session that still holds
+//!   it ends first. The message may still be on its way, or waiting for the lock: so a look-up that finds nothing
 //!   raises `fence`, which is part of the condition.
-//! - On Postgres, the plans of what writes are made once (`plan_cache_mode`): planning anew took as long as doing it.
-//!   What reads the end of the log is planned for where that is, or a poll would go through a third of the table. The
-//!   bytes are compressed by lz4 where the server has it, several times faster than by pglz; pages of `objects` are
-//!   half empty, so that an update leaves the index alone.
-//! - A process that shares its database polls the log when it is told of a write (NOTIFY), and each second. A request
-//!   at the newest, and one whose guard failed, polls first (`Storage::catch_up`); those that come meanwhile share
-//!   the next poll. A read that names a revision does not ask. Where the log no longer reaches back to the view, as
-//!   the process was frozen or cut off for longer than states are kept, a deletion may be missing: the view starts
-//!   over, and watches end. So it does where the log ends before the view, as the database lost what it acknowledged
-//!   (`--durability relaxed`, or a standby that was behind). Another process that writes as much again before that is
-//!   seen hides it: revisions have no other identity than their number.
-//! - The compacted revision has a row of its own there, not the counter's: compaction and writers never wait for one
+//! - On Postgres, writing statements are planned once (`plan_cache_mode`): planning each time took as long as
+//!   executing. Reads of the end of the log are planned for the actual revision, or a poll would scan a third of the
+//!   table. The bytes are compressed by lz4 if the server has it, several times faster than by pglz; pages of `objects`
+//!   are half empty, so that an update does not touch the index.
+//! - A process that shares its database polls the log when it is notified of a write (NOTIFY), and each second. A
+//!   request for the newest state, and one whose guard failed, polls first (`Storage::catch_up`); those that arrive
+//!   meanwhile share the next poll. A read with a revision does not poll. If the log no longer reaches back to the
+//!   view, because the process was frozen or cut off for longer than states are kept, a deletion may be missing: the
+//!   view starts over, and watches end. The same happens if the log ends before the view, because the database lost
+//!   what it had acknowledged (`--durability relaxed`, or a standby that was behind). If another process writes as many
+//!   changes again before that is noticed, it remains hidden: revisions have no identity besides their number.
+//! - The compacted revision has its own row, separate from the counter: compaction and writers never wait for one
 //!   another.
 
 mod commit;
@@ -71,29 +70,29 @@ use commit::Writing;
 use session::{connect, listen, migrate};
 pub use url::PostgresUrl;
 
-/// Postgres 15, as the server numbers its versions.
+/// Postgres 15, in the server's own version numbers.
 const VERSION_MIN: u32 = 15_00_00;
 
 /// How long a session may do nothing inside a transaction before the server ends it.
 const IDLE_MAX: Duration = Duration::from_secs(5);
-/// How long a statement waits for a lock: longer than who holds it may do nothing.
+/// How long a statement waits for a lock: longer than the holder of the lock may be idle.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
-/// How often the log is polled, should a notification be lost.
+/// How often the log is polled, in case a notification is lost.
 const POLL_EVERY: Duration = Duration::from_secs(1);
-/// How many revisions one step of compaction looks at.
+/// How many revisions one step of compaction covers.
 const COMPACT_STEP: i64 = 256;
 /// How many expired objects are looked for at a time.
 const EXPIRED_MAX: i64 = 500;
 
 /// A Postgres database.
 pub struct Postgres {
-    /// Of the connection that writes.
+    /// For the connection that writes.
     options: PgConnectOptions,
     connect_max: Duration,
     writing: Mutex<Writing>,
     reading: PgPool,
     stats: Arc<Stats>,
-    /// Tells apart who wrote a batch.
+    /// Identifies the process that wrote a batch.
     writer: Arc<str>,
     batch: AtomicI64,
     written_elsewhere: Arc<Notify>,
@@ -101,7 +100,7 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// Connects, and brings the database to the newest schema.
+    /// Connects, and migrates the database to the newest schema.
     ///
     /// Errors: the database can't be reached, is older than Postgres 15, or was written by a newer program.
     pub async fn open(url: &PostgresUrl, durability: Durability) -> Result<Self, StoreError> {
@@ -109,7 +108,7 @@ impl Postgres {
         let milliseconds = |duration: Duration| duration.as_millis().to_string();
         let options = options.options([
             ("default_transaction_isolation", "read committed"),
-            // No statement runs for so long that compiling it would pay.
+            // No statement runs so long that compiling it would pay off.
             ("jit", "off"),
             ("lock_timeout", &milliseconds(LOCK_WAIT)),
             ("idle_in_transaction_session_timeout", &milliseconds(IDLE_MAX)),
@@ -122,10 +121,11 @@ impl Postgres {
             ),
         ]);
         let writing = options.clone().options([
-            // The plans of what writes don't depend on what is bound to them, and take longer to make than to follow. Those
-            // of what reads do: the log after its end is nothing, after an unknown revision it is a third of the table.
+            // The plans of writing statements don't depend on their parameters, and take longer to make than to
+            // execute. Those of reads do: the log after its end is empty, but after an unknown revision the planner
+            // assumes a third of the table.
             ("plan_cache_mode", "force_generic_plan"),
-            // What a batch looks up it has the keys of, however small a table was when the plan was made.
+            // A batch looks up rows by their keys, however small a table was when the plan was made.
             ("enable_seqscan", "off"),
         ]);
         let mut first = connect(&writing, pool.connect_max).await?;
@@ -155,13 +155,13 @@ impl Postgres {
         })
     }
 
-    /// A connection of its own, for what is done once.
+    /// A separate connection, for one-time operations.
     pub async fn connect_once(url: &PostgresUrl) -> Result<PgConnection, StoreError> {
         let (options, pool) = url.options()?;
         connect(&options, pool.connect_max).await
     }
 
-    /// Reads rows, each as it comes, so that none is held twice.
+    /// Reads rows one by one as they arrive, so that none is in memory twice.
     async fn fetch<T>(
         &self,
         statement: Query<'_, sqlx::Postgres, PgArguments>,
@@ -171,8 +171,7 @@ impl Postgres {
         Ok(all.unwrap_or_default())
     }
 
-    /// All rows; `None` where `read` has had enough. What the database still sends is then read by whoever has the connection
-    /// next, and is not kept.
+    /// All rows; `None` if `read` stops early. The rest is then discarded by the next user of the connection.
     async fn fetch_while<T>(
         &self,
         statement: Query<'_, sqlx::Postgres, PgArguments>,
@@ -209,7 +208,8 @@ impl Store for Postgres {
         collection: &Collection,
         bytes_max: usize,
     ) -> Result<Option<(Objects, Revision)>, StoreError> {
-        // One statement reads one state of the database. Without objects there is a row with the revision alone.
+        // One statement reads one state of the database. If there are no objects, there is one row with only the
+        // revision.
         let objects = sqlx::query(
             "SELECT live.*, counter.current_revision FROM counter LEFT JOIN (SELECT c.key, c.resource_version, \
              c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, c.expires_at_ms, c.checksum FROM objects o \
@@ -231,7 +231,7 @@ impl Store for Postgres {
     }
 
     async fn size_bytes(&self, collection: &Collection) -> Result<Option<usize>, StoreError> {
-        // How long a value is stands beside it: none is read.
+        // The length of a value is stored with it, so no value is read.
         let size = sqlx::query(
             "SELECT COALESCE(SUM(octet_length(c.bytes)), 0)::bigint FROM objects o \
              JOIN changes c ON c.resource_version = o.resource_version WHERE o.resource = $1",
@@ -255,7 +255,8 @@ impl Store for Postgres {
     }
 
     async fn log_after(&self, after: Revision, max: usize) -> Result<WholeLog, StoreError> {
-        // One statement reads one state of the database. Without changes there is a row with the revisions alone.
+        // One statement reads one state of the database. If there are no changes, there is one row with only the
+        // revisions.
         let log = sqlx::query(
             "SELECT log.*, current_revision, compacted_revision FROM counter CROSS JOIN compaction LEFT JOIN \
              (SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
@@ -340,8 +341,8 @@ impl Store for Postgres {
         if until <= from {
             return Ok(false);
         }
-        // A row goes once the change that superseded it is compacted: so no live row goes, nor one that a change which is
-        // still to be read names as its previous.
+        // A row is removed once the change that superseded it is compacted: so no live row is removed, and none that is
+        // still the previous state of a readable change.
         let superseded = sqlx::query(
             "DELETE FROM changes WHERE resource_version IN (SELECT previous_version FROM changes \
              WHERE resource_version > $1 AND resource_version <= $2 AND previous_version IS NOT NULL)",
@@ -377,8 +378,8 @@ impl Store for Postgres {
     }
 
     async fn lease(&self, name: &str, holder: &str, now_ms: i64, expires_at_ms: i64) -> Result<bool, StoreError> {
-        // By the clock of the database: those of its clients differ. A lease that ends later than it may was taken before
-        // that clock was set back.
+        // By the database's clock, as the clients' clocks differ. A lease that ends later than a new one would was
+        // taken before that clock was set back.
         let taken = sqlx::query(
             "INSERT INTO leases (name, holder, writer, expires_at) \
              VALUES ($1, $2, $3, clock_timestamp() + $4 * interval '1 millisecond') \
@@ -403,7 +404,7 @@ impl Store for Postgres {
         if let Some(listening) = self.listening.lock().unwrap_or_else(PoisonError::into_inner).take() {
             listening.abort();
         }
-        // The next process need not wait for leases to run out.
+        // So the next process need not wait for leases to expire.
         let leases = sqlx::query("DELETE FROM leases WHERE writer = $1").bind(Arc::clone(&self.writer));
         if let Err(error) = leases.execute(&self.reading).await {
             tracing::warn!(%error, "leases could not be given back, they run out by themselves");

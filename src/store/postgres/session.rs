@@ -1,4 +1,4 @@
-//! Connections to a Postgres: how one is made, what a start does to the database, and who listens on it.
+//! Connections to a Postgres: how they are made, the migrations at the start, and the listener for notifications.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::super::StoreError;
 use super::super::backend::Stats;
 use super::super::rows::read_number;
 
-/// Each migration once, in order; `schema_version` counts those made.
+/// The migrations, in order; `schema_version` is the number of those that were applied.
 const MIGRATIONS: [&str; 2] = [
     include_str!("../../../migrations/postgres/0001_log.sql"),
     include_str!("../../../migrations/postgres/0002_one_message.sql"),
@@ -20,7 +20,7 @@ const MIGRATIONS: [&str; 2] = [
 const MIGRATION_LOCK: i64 = 0x73_6b_69_66_66;
 /// The first and the longest pause before the database is tried again.
 pub const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
-/// Where a writer says that it has written; the payload is the writer.
+/// The channel on which a writer announces its writes; the payload is the writer.
 const CHANNEL: &str = "skiff_log";
 
 pub async fn connect(options: &PgConnectOptions, within: Duration) -> Result<PgConnection, StoreError> {
@@ -31,7 +31,7 @@ pub async fn connect(options: &PgConnectOptions, within: Duration) -> Result<PgC
     }
 }
 
-/// Brings the database to the newest schema, in one transaction; other processes that start meanwhile wait for it.
+/// Migrates the database to the newest schema, in one transaction; other processes that start meanwhile wait for it.
 pub async fn migrate(connection: &mut PgConnection, stats: &Stats) -> Result<(), StoreError> {
     let known = MIGRATIONS.len() as i64;
     let mut transaction = connection.begin().await?;
@@ -51,13 +51,13 @@ pub async fn migrate(connection: &mut PgConnection, stats: &Stats) -> Result<(),
         sqlx::raw_sql(AssertSqlSafe(script)).execute(&mut *transaction).await?;
         stats.count_commit();
     }
-    // Whoever wrote last so long ago has no COMMIT to look up any more.
+    // A writer whose last write is so old no longer looks up a COMMIT.
     sqlx::query("DELETE FROM writers WHERE written_at < now() - interval '1 day'").execute(&mut *transaction).await?;
     transaction.commit().await?;
     Ok(())
 }
 
-/// Wakes the poll whenever another process has written, and whenever it may have been missed.
+/// Wakes the poll whenever another process has written, and whenever a notification may have been missed.
 pub async fn listen(options: PgConnectOptions, writer: Arc<str>, written: Arc<Notify>) {
     let pool = PgPoolOptions::new().max_connections(1).max_lifetime(None).idle_timeout(None);
     let pool = pool.connect_lazy_with(options);

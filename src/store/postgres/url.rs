@@ -1,4 +1,4 @@
-//! Where a Postgres is, and how many connections it is asked for.
+//! The URL of a Postgres, and the settings of its connections.
 
 use std::fmt;
 use std::str::FromStr as _;
@@ -11,17 +11,18 @@ use super::super::StoreError;
 
 /// How many connections read at a time, unless the URL says otherwise.
 const POOL_MAX: u32 = 8;
-/// How long a connection may take to be made, unless the URL says otherwise.
+/// How long it may take to connect, unless the URL says otherwise.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 
-/// Where a Postgres database is, who asks for it, and how: the URL of libpq, with pgx's names for the pool.
+/// The location of a Postgres database, the user, and the connection settings: the URL of libpq, with pgx's names for
+/// the pool.
 ///
-/// Shown without what may be secret in it.
+/// It is displayed without the parts that may be secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PostgresUrl(String);
 
 impl PostgresUrl {
-    /// Whether a text is meant as such a URL.
+    /// Whether a text is such a URL.
     pub fn is_one(text: &str) -> bool {
         text.starts_with("postgres://") || text.starts_with("postgresql://")
     }

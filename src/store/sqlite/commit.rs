@@ -1,8 +1,9 @@
-//! A batch of writes in SQLite: one transaction in one message, as a message to SQLite's thread costs two changes of thread.
+//! A batch of writes in SQLite: one transaction in one message, as a message to SQLite's thread costs two thread
+//! switches.
 //!
-//! Where what the writes are decided against was not foreseen, or wrongly, there are two: the first begins the transaction
-//! and reads it. Their texts come in a few fixed sizes, so that each is prepared once: the smallest that holds the batch,
-//! filled up with NULL.
+//! If the state that the writes depend on was not foreseen, or wrongly, there are two messages: the first begins the
+//! transaction and reads it. The statements' texts come in a few fixed sizes, so that each is prepared once: the
+//! smallest that holds the batch, filled up with NULL.
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,39 +18,39 @@ use super::super::rows::{LogRow as _, read_collection, read_revision};
 use super::super::{Collection, StoreError, Write};
 use super::connection::{CountedConnection, Statement};
 
-/// Keys of a look-up.
+/// The numbers of keys in a look-up.
 const KEYS: [usize; 4] = [2, 8, 64, 512];
 const KEYS_MAX: usize = KEYS[KEYS.len() - 1];
-/// Rows of an insertion.
+/// The numbers of rows in an insertion.
 const ROWS: [usize; 5] = [1, 4, 16, 64, BATCH_MAX];
 
-/// The columns of a change that are its own.
+/// The columns of a change itself.
 const COLUMNS: &str = "resource_version, resource, key, operation, uid, created_version, stored_version, \
                        schema_generation, bytes, previous_version, expires_at_ms, checksum";
 const COLUMN_COUNT: usize = 12;
 
-/// Points the index at the newest change of each key.
+/// Points the index to the newest change of each key.
 const INDEX: &str = "INSERT INTO objects (resource, key, resource_version) SELECT resource, key, resource_version FROM changes \
                      WHERE resource_version > ? AND resource_version <= ? ORDER BY resource_version \
                      ON CONFLICT (resource, key) DO UPDATE SET resource_version = excluded.resource_version";
-/// Then takes out the keys whose newest change is a deletion.
+/// Then removes the keys whose newest change is a deletion.
 const UNINDEX: &str = "DELETE FROM objects WHERE (resource, key, resource_version) IN (SELECT resource, key, resource_version \
                        FROM changes WHERE resource_version > ? AND resource_version <= ? AND operation = 2)";
 
-/// Immediate: the transaction reads what it then writes, and must not find another writer in between.
+/// Immediate: the transaction reads what it then writes, and no other writer may come in between.
 const BEGIN: &str = "BEGIN IMMEDIATE";
 /// Fails unless the newest revision is the one that the batch was decided at: there is no revision NULL.
 const COUNT: &str = "UPDATE meta SET current_revision = CASE current_revision WHEN ? THEN ? END";
 /// SQLITE_CONSTRAINT_NOTNULL.
 const NOT_AS_FORESEEN: &str = "1299";
 
-/// Who writes a batch, and which.
+/// The writer of a batch, and the batch's number.
 pub struct Author {
     pub writer: Arc<str>,
     pub batch: i64,
 }
 
-/// Decides and makes the writes of a batch, and commits unless there are none. Also returns how many there were.
+/// Decides on the writes of a batch, makes them, and commits unless there are none. Also returns how many there were.
 pub async fn commit(
     connection: &mut CountedConnection,
     batch: &[Write],
@@ -58,7 +59,7 @@ pub async fn commit(
 ) -> Result<(Vec<WriteOutcome>, usize), StoreError> {
     if let Some(Foreseen { before, mut keys }) = foreseen {
         let (outcomes, changes) = decide(batch, &mut keys, before);
-        // Where nothing is to be made, nothing would tell whether that is still so.
+        // If there is nothing to write, nothing would show whether that is still so.
         if !changes.is_empty() {
             match connection.commit_at_once(making(&changes, before, author, true)).await {
                 Ok(()) => return Ok((outcomes, changes.len())),
@@ -80,8 +81,8 @@ fn is_not_as_foreseen(error: &(dyn std::error::Error + 'static)) -> bool {
     reported.and_then(|error| error.code()).is_some_and(|code| code == NOT_AS_FORESEEN)
 }
 
-/// Begins the transaction. Returns the newest revision, and the present state of every key that a batch writes or is guarded
-/// by.
+/// Begins the transaction. Returns the newest revision, and the current state of every key that a batch writes or is
+/// guarded by.
 async fn begin(connection: &mut CountedConnection, batch: &[Write]) -> Result<(Revision, Keys), StoreError> {
     let mut keys = keys_of(batch);
     let wanted: Vec<_> = keys.keys().cloned().collect();
@@ -103,14 +104,14 @@ fn read_live(row: &SqliteRow) -> Result<(RowKey, Option<LiveKey>), StoreError> {
     Ok(((read_collection(row, 0)?, row.text(1)?), Some(live)))
 }
 
-/// Statements with keys; those that fill them up stay NULL.
+/// Statements with keys as parameters; unused parameters stay NULL.
 fn looking_up(text: fn(usize) -> &'static str, keys: &[RowKey]) -> Statement<'static> {
     keys.iter().fold(sqlx::query(text(keys.len())), |statements, (collection, key)| {
         statements.bind(Arc::clone(&collection.0)).bind(Arc::clone(key))
     })
 }
 
-/// The statements that make the changes of a batch, and commit; those too that begin, if so asked.
+/// The statements that make the changes of a batch and commit; also those that begin, if `begins`.
 fn making<'c>(changes: &'c [NewChange<'c>], before: Revision, author: &Author, begins: bool) -> Statement<'c> {
     let deletes = changes.iter().any(|change| change.put().is_none());
     let (text, rows) = making_text(begins, deletes, changes.len());
@@ -152,7 +153,7 @@ fn begin_text(keys: usize) -> &'static str {
 
 fn live_text(keys: usize) -> &'static str {
     static TEXTS: Texts<{ KEYS.len() }> = OnceLock::new();
-    // A cross join keeps its order: for each wanted key one look-up in the index, never a scan of it.
+    // A cross join keeps its order: there is one index look-up for each wanted key, never a scan.
     let text = |keys| {
         format!(
             "WITH wanted (resource, key) AS (VALUES {}) \
@@ -165,7 +166,7 @@ fn live_text(keys: usize) -> &'static str {
     sized(&TEXTS, KEYS, keys, text).0
 }
 
-/// For so many changes, among them deletions or not; with the number of rows that it takes.
+/// The text for this number of changes, with or without deletions, and the number of rows in it.
 fn making_text(begins: bool, deletes: bool, rows: usize) -> (&'static str, usize) {
     static TEXTS: [[Texts<{ ROWS.len() }>; 2]; 2] = [const { [const { OnceLock::new() }; 2] }; 2];
     sized(&TEXTS[usize::from(begins)][usize::from(deletes)], ROWS, rows, |rows| {
@@ -190,7 +191,7 @@ fn insert_text(rows: usize) -> String {
     )
 }
 
-/// Without numbers: SQLite looks through all numbered parameters for each that is bound.
+/// The parameters have no numbers: SQLite searches all numbered parameters for each one that is bound.
 fn tuples(rows: usize, columns: usize) -> String {
     let tuple = format!("({})", vec!["?"; columns].join(","));
     vec![tuple; rows].join(",")
@@ -198,9 +199,9 @@ fn tuples(rows: usize, columns: usize) -> String {
 
 type Texts<const N: usize> = OnceLock<[String; N]>;
 
-/// The text for the smallest of some sizes that holds `count` items, made once; and that size.
+/// The text for the smallest of some sizes that holds `count` items, built once; and that size.
 ///
-/// INVARIANT: callers take the largest size at most.
+/// INVARIANT: callers never exceed the largest size.
 fn sized<const N: usize>(
     texts: &'static Texts<N>,
     sizes: [usize; N],
@@ -246,7 +247,8 @@ mod tests {
         let known = Revision::new(2);
         // BEGIN, the counter, the change, its index, COMMIT.
         assert_eq!(made(known).await, (false, 5));
-        // It is there by now: BEGIN, then ROLLBACK as the counter is another; BEGIN, the counter, the keys, ROLLBACK.
+        // The object exists now: BEGIN, then ROLLBACK as the counter is different; BEGIN, the counter, the keys,
+        // ROLLBACK.
         assert_eq!(made(known).await, (true, 6));
     }
 

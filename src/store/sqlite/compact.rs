@@ -1,4 +1,5 @@
-//! Compaction in SQLite, in steps that writes wait for: what was superseded goes, then free pages go back to the system.
+//! Compaction in SQLite, in steps that writes wait for: superseded rows are removed, then free pages are returned to
+//! the system.
 
 use crate::meta::Revision;
 
@@ -6,12 +7,12 @@ use super::super::StoreError;
 use super::super::rows::DELETE;
 use super::connection::CountedConnection;
 
-/// How many revisions one step of compaction looks at: writes wait for a step.
+/// How many revisions one step of compaction covers: writes wait for a step.
 const COMPACT_STEP: i64 = 256;
-/// How many free pages a file keeps at least, and which share of it: the others go back to the system.
+/// How many free pages a file keeps at least, and as which share of its size: the others are returned to the system.
 const FREE_PAGES_MIN: i64 = 1_024;
 const FREE_SHARE: i64 = 4;
-/// Removes what was superseded by the next revisions up to `to`; true while there is more to do.
+/// Removes the rows that were superseded by the next revisions up to `to`; true while there is more to do.
 pub async fn step(connection: &mut CountedConnection, to: Revision) -> Result<bool, StoreError> {
     connection.begin(sqlx::query("BEGIN IMMEDIATE")).await?;
     let from = connection.fetch_number("SELECT compacted_revision FROM meta").await?;
@@ -19,8 +20,8 @@ pub async fn step(connection: &mut CountedConnection, to: Revision) -> Result<bo
     if until <= from {
         return Ok(false);
     }
-    // A row goes once the change that superseded it is compacted: so no live row goes, nor one that a change which is still
-    // to be read names as its previous.
+    // A row is removed once the change that superseded it is compacted: so no live row is removed, and none that is
+    // still the previous state of a readable change.
     let superseded = sqlx::query(
         "DELETE FROM changes WHERE resource_version IN (SELECT previous_version FROM changes \
          WHERE resource_version > ? AND resource_version <= ? AND previous_version IS NOT NULL)",
@@ -43,6 +44,6 @@ pub async fn return_space(connection: &mut CountedConnection) -> Result<bool, St
     }
     connection.fetch(sqlx::query("PRAGMA incremental_vacuum(256)"), |_| Ok(())).await?;
     let left = connection.fetch_number("PRAGMA freelist_count").await?;
-    // A file of before has no map of its pages, and keeps them.
+    // A file from before that setting has no map of its pages, and keeps them.
     Ok(left < free)
 }

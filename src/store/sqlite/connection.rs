@@ -18,7 +18,7 @@ pub type Statement<'q> = Query<'q, sqlx::Sqlite, SqliteArguments>;
 pub struct CountedConnection {
     sqlite: SqliteConnection,
     stats: Arc<Stats>,
-    /// A transaction was begun and not finished.
+    /// Whether a transaction was begun and not finished.
     in_transaction: bool,
 }
 
@@ -27,10 +27,10 @@ impl CountedConnection {
         Ok(CountedConnection { sqlite: options.connect().await?, stats: Arc::clone(stats), in_transaction: false })
     }
 
-    /// Brings the database to the newest schema, and returns its revision.
+    /// Migrates the database to the newest schema, and returns its revision.
     ///
-    /// A new file is made without waiting for the disk: until its first write nobody was promised anything. That write
-    /// waits for all before it ([`super::Sqlite::sync_new_file`]).
+    /// A new file is created without waiting for the disk: until its first write nothing has been acknowledged. That
+    /// write waits for everything before it ([`super::Sqlite::sync_new_file`]).
     pub async fn set_up(&mut self, durability: Durability) -> Result<i64, StoreError> {
         let found = self.fetch_number("PRAGMA user_version").await?;
         let known = MIGRATIONS.len() as i64;
@@ -39,7 +39,7 @@ impl CountedConnection {
         }
         if found == 0 {
             self.execute(sqlx::query("PRAGMA synchronous = OFF")).await?;
-            // So that the file can be shortened; it must be known before the first table.
+            // This allows the file to be shortened; it must be set before the first table is created.
             self.execute(sqlx::query("PRAGMA auto_vacuum = INCREMENTAL")).await?;
         }
         self.fetch_one(sqlx::query("PRAGMA journal_mode = WAL")).await?;
@@ -62,8 +62,8 @@ impl CountedConnection {
         Ok(current)
     }
 
-    /// Looks over a database as far as a start can wait for it: one of up to 64 MiB as a whole, of a larger one the ends
-    /// of each table and index. Returns what is wrong with it.
+    /// Checks a database as far as a start can wait for it: up to 64 MiB as a whole, in a larger one the ends of each
+    /// table and index. Returns the faults.
     pub async fn look_over(&mut self) -> Result<Vec<String>, StoreError> {
         /// 64 MiB. A thousand pages take some 5 ms, on a busy machine up to 20.
         const PAGES_WHOLE_MAX: i64 = 16_384;
@@ -83,17 +83,18 @@ impl CountedConnection {
         }
     }
 
-    /// Runs statements the first of which begins a transaction. One that was left open, since its caller stopped waiting, is
-    /// rolled back.
+    /// Runs statements of which the first begins a transaction. A transaction that was left open, since its caller
+    /// stopped waiting, is rolled back.
     ///
-    /// Not sqlx's transactions: SQLite ends one by itself when the disk is full, after which sqlx believes to be inside it.
+    /// Not sqlx's transactions: SQLite ends a transaction by itself when the disk is full, but sqlx then believes that
+    /// it is still open.
     pub async fn begin(&mut self, statements: Statement<'_>) -> Result<Vec<SqliteRow>, StoreError> {
         self.roll_back().await;
         self.in_transaction = true;
         self.fetch_rows(statements).await
     }
 
-    /// Runs statements the last of which is COMMIT.
+    /// Runs statements of which the last is COMMIT.
     pub async fn commit(&mut self, statements: Statement<'_>) -> Result<(), StoreError> {
         self.execute(statements).await?;
         self.in_transaction = false;
@@ -101,14 +102,14 @@ impl CountedConnection {
         Ok(())
     }
 
-    /// Runs statements that are a transaction, from BEGIN to COMMIT. Where one fails, the transaction stays open.
+    /// Runs the statements of a whole transaction, from BEGIN to COMMIT. If one fails, the transaction stays open.
     pub async fn commit_at_once(&mut self, statements: Statement<'_>) -> Result<(), StoreError> {
         self.roll_back().await;
         self.in_transaction = true;
         self.commit(statements).await
     }
 
-    /// Ends a transaction that is open. It fails where SQLite has ended it already.
+    /// Rolls back an open transaction. The statement fails if SQLite has already ended it.
     pub async fn roll_back(&mut self) {
         if self.in_transaction {
             _ = self.execute(sqlx::query("ROLLBACK")).await;
@@ -149,7 +150,7 @@ impl CountedConnection {
         Ok(rows)
     }
 
-    /// Each row is read as it comes, so that none is held twice.
+    /// Each row is read as it arrives, so that none is in memory twice.
     pub async fn fetch<T>(
         &mut self,
         statement: Statement<'_>,
@@ -164,7 +165,7 @@ impl CountedConnection {
         Ok(found)
     }
 
-    /// [`CountedConnection::fetch`] for as long as `read` takes the rows; `None` once it does not.
+    /// [`CountedConnection::fetch`] as long as `read` accepts the rows; `None` if it stops early.
     pub async fn fetch_while<T>(
         &mut self,
         statement: Statement<'_>,
@@ -204,7 +205,7 @@ impl CountedConnection {
         Ok(changed)
     }
 
-    /// Closes it. The last that closes a file writes its log back.
+    /// Closes it. The last connection to a file writes its log back.
     pub async fn close(mut self) -> Result<(), StoreError> {
         self.roll_back().await;
         Ok(self.sqlite.close().await?)

@@ -1,4 +1,4 @@
-//! The files of a database beside what SQLite does with them: their owner and their mode.
+//! The files of a database, as far as SQLite does not manage them: their owner and their mode.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -9,46 +9,46 @@ use std::time::Duration;
 use super::super::StoreError;
 use crate::private;
 
-/// What is open beside SQLite.
+/// The files that are open besides SQLite's own.
 pub struct Files {
     pub database: Arc<File>,
     _lock: File,
-    /// A file that takes room for nothing, to be removed where a full disk leaves none for deletions.
+    /// A file that only reserves space, to be removed if a full disk leaves none for deletions.
     reserve: PathBuf,
 }
 
-/// How long the reserve is: enough for some hundred deletions and what their compaction writes.
+/// The size of the reserve: enough for a few hundred deletions and what their compaction writes.
 #[cfg(target_os = "linux")]
 const RESERVE_BYTES: u64 = 2 << 20;
 
 impl Files {
-    /// Opens or makes the file `path`, and keeps other processes from it.
+    /// Opens or creates the file `path`, and keeps other processes from opening it.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         Files::locked(path, File::try_lock)
     }
 
-    /// Opens or makes the file `path`, which others may open who share it.
+    /// Opens or creates the file `path`, which processes that share it may open, too.
     pub fn open_shared(path: &Path) -> Result<Self, StoreError> {
         Files::locked(path, File::try_lock_shared)
     }
 
     fn locked(path: &Path, take: fn(&File) -> Result<(), TryLockError>) -> Result<Self, StoreError> {
         let failed = |source| StoreError::Open { path: path.to_owned(), source: Arc::new(source) };
-        // A lock beside the database: SQLite's own locks let a second process in between two writes.
+        // A lock beside the database: SQLite's own locks would let a second process in between two writes.
         let lock = open_private(&path.with_extension("lock")).map_err(failed)?;
         match take(&lock) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(StoreError::InUse(path.to_owned())),
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
-        // Stays open for as long as SQLite has the file: on POSIX systems, closing it would take SQLite's locks away.
+        // Stays open as long as SQLite has the file open: on POSIX systems, closing it would release SQLite's locks.
         let database = Arc::new(open_private(path).map_err(failed)?);
         let files = Files { database, _lock: lock, reserve: path.with_extension("reserve") };
         files.keep_reserve();
         Ok(files)
     }
 
-    /// Makes the reserve where it is missing, unless there is no room for it.
+    /// Creates the reserve if it is missing, unless there is no space for it.
     #[cfg(target_os = "linux")]
     pub fn keep_reserve(&self) {
         use rustix::fs::{FallocateFlags, fallocate};
@@ -57,29 +57,29 @@ impl Files {
         }
         let made = open_private(&self.reserve).map(|file| fallocate(&file, FallocateFlags::empty(), 0, RESERVE_BYTES));
         if !matches!(made, Ok(Ok(()))) {
-            // It is tried again; a file that takes no room is of no use.
+            // It will be tried again; a file that reserves no space is of no use.
             _ = std::fs::remove_file(&self.reserve);
         }
     }
 
-    /// No other system tells in one call whether there is room.
+    /// Other systems can't tell in one call whether there is space.
     #[cfg(not(target_os = "linux"))]
     pub fn keep_reserve(&self) {}
 
-    /// Gives the reserve back to the disk; false where there was none.
+    /// Releases the reserve; false if there was none.
     pub fn release_reserve(&self) -> bool {
         std::fs::remove_file(&self.reserve).is_ok()
     }
 }
 
-/// How long nobody has written the database `path` or its log; no time where there is none.
+/// How long ago the database `path` or its log was last written; zero if it does not exist.
 pub fn unchanged_for(path: &Path) -> Duration {
     let changed = |path: &Path| path.metadata().and_then(|file| file.modified()).ok();
     let newest = changed(path).max(changed(&log_of(path)));
     newest.and_then(|newest| newest.elapsed().ok()).unwrap_or_default()
 }
 
-/// Waits until no other process sets up the database `path`: none does while the file is open.
+/// Waits until no other process is setting up the database `path`; none does while the returned file is open.
 pub async fn setting_up(path: &Path) -> Result<File, StoreError> {
     const TRIED_EVERY: Duration = Duration::from_millis(2);
     let failed = |source| StoreError::Open { path: path.to_owned(), source: Arc::new(source) };
@@ -93,13 +93,13 @@ pub async fn setting_up(path: &Path) -> Result<File, StoreError> {
     }
 }
 
-/// Opens or makes a file that its owner alone may read: the keys that the server signs with are in the database. SQLite's
-/// other files take over its mode.
+/// Opens or creates a file that only its owner may read: the keys that the server signs with are in the database.
+/// SQLite's other files take over its mode.
 pub fn open_private(path: &Path) -> io::Result<File> {
     private::options().create(true).read(true).write(true).truncate(false).open(path)
 }
 
-/// The file of the log that SQLite keeps beside the database.
+/// The log file that SQLite keeps next to the database.
 pub fn log_of(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push("-wal");

@@ -1,4 +1,4 @@
-//! A new file that begins with what a database in memory holds.
+//! Creates a new file with the contents of a database in memory.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,9 +12,10 @@ use super::connection::CountedConnection;
 use super::{DatabaseLocation, Sqlite, revisions};
 
 impl Sqlite {
-    /// Makes the database file `path` with what is live in `source`, at its revision; what has changed before is compacted.
+    /// Creates the database file `path` with the live objects of `source`, at its revision; earlier changes count as
+    /// compacted.
     ///
-    /// Errors: the file holds something already, or can't be written.
+    /// Errors: the file is not empty, or can't be written.
     pub async fn filled(path: &Path, durability: Durability, source: &InMemory) -> Result<Self, StoreError> {
         let sqlite = Sqlite::open(DatabaseLocation::Own(path), durability).await?;
         {

@@ -1,18 +1,19 @@
 //! The log in SQLite: a file that one process owns, or that several share.
 //!
 //! Statements have fixed texts in a few fixed sizes, so that each is prepared once. There are two connections, one that
-//! writes and one that reads. No pool ever reaps them.
+//! writes and one that reads. There is no pool that would close them.
 //!
-//! - A new database is not synced before its first write, which waits for all before it: until then nobody was
-//!   promised anything, and a start takes no disk sync.
-//! - On SQLite (`store::sqlite`) a message costs two changes of thread. Between two batches the writer lets clients
-//!   that were answered write again for as long as more comes of it, so that as many clients share a sync as there
-//!   are. The log is written back at 8 MiB, not SQLite's 4: the pages of the index change in every batch, and are
-//!   written back once for all of them.
-//! - A lock file beside the database keeps a second process out; SQLite's own locks would let one in between two
+//! - A new database is not synced before its first write, which waits for everything before it: until then nothing has
+//!   been acknowledged, and a start needs no disk sync.
+//! - On SQLite (`store::sqlite`) a message costs two thread switches. Between two batches the writer lets clients that
+//!   were answered write again, as long as more writes arrive, so that as many clients as possible share a sync. The
+//!   log is written back at 8 MiB, not SQLite's 4: the pages of the index change in every batch, and are written back
+//!   once for all of them.
+//! - A lock file next to the database keeps a second process out; SQLite's own locks would let one in between two
 //!   writes.
-//! - A file may be shared instead (`peers`): every batch is made under the condition that nobody else has written since it
-//!   was decided, a read of the newest state first looks whether another has written, and leases stand in a table.
+//! - A file may be shared instead (`peers`): every batch has the condition that no other process has written since it
+//!   was decided, a read of the newest state first checks whether another process has written, and leases are in a
+//!   table.
 
 mod commit;
 mod compact;
@@ -50,7 +51,7 @@ use files::unchanged_for;
 pub(super) use files::{Files, open_private};
 use peers::Peers;
 
-/// Each migration once, in order; `user_version` counts those made.
+/// The migrations, in order; `user_version` is the number of those that were applied.
 pub(super) const MIGRATIONS: [&str; 1] = [include_str!("../../../migrations/sqlite/0001_log.sql")];
 
 /// The revision of a database without changes.
@@ -62,32 +63,32 @@ const EXPIRED_MAX: i64 = 500;
 /// A SQLite database.
 pub struct Sqlite {
     writing: Mutex<Option<CountedConnection>>,
-    /// Opened when it is first needed, as is the next one.
+    /// Opened on first use, like the next one.
     reading: Mutex<Option<CountedConnection>>,
-    /// Reads whole collections, which takes long: nothing else waits for it.
+    /// Reads whole collections, which takes long, so that nothing else has to wait.
     loading: Mutex<Option<CountedConnection>>,
     options: SqliteConnectOptions,
     closed: AtomicBool,
     stats: Arc<Stats>,
-    /// Tells apart who wrote a batch.
+    /// Identifies the process that wrote a batch.
     writer: Arc<str>,
     batch: AtomicI64,
-    /// Where nobody else may open the file, leases live as long as the process.
+    /// If no other process may open the file, leases live as long as the process.
     leases: Leases,
-    /// Who else may write; `None` where nobody may, and once the database is closed.
+    /// The other processes that may write; `None` if there can be none, and once the database is closed.
     peers: SyncMutex<Option<Arc<Peers>>>,
-    /// A new database file may not be on disk yet, which SQLite does not care for when its log is.
+    /// Whether a new database file may not be on disk yet: SQLite does not check that when it syncs the log.
     unsynced: AtomicBool,
     files: SyncMutex<Option<Files>>,
     age: Duration,
 }
 
-/// Where a database is, and whose.
+/// The location of a database, and whether it is shared.
 #[derive(Clone, Copy)]
 pub enum DatabaseLocation<'p> {
     /// In a file of this process.
     Own(&'p Path),
-    /// In a file that others may open, too.
+    /// In a file that other processes may open, too.
     Shared(&'p Path),
 }
 
@@ -98,7 +99,7 @@ impl<'p> DatabaseLocation<'p> {
         }
     }
 
-    /// The files beside SQLite's, and a lock that lets one process at a time set a shared database up.
+    /// The files besides SQLite's own, and a lock that lets only one process at a time set up a shared database.
     async fn files(self) -> Result<(Files, Option<File>), StoreError> {
         match self {
             DatabaseLocation::Own(path) => Ok((Files::open(path)?, None)),
@@ -108,22 +109,22 @@ impl<'p> DatabaseLocation<'p> {
 }
 
 impl Sqlite {
-    /// Opens or makes the database at `place`.
+    /// Opens or creates the database at `place`.
     ///
-    /// Errors: the file is another process's, can't be opened, or was written by a newer program.
+    /// Errors: the file belongs to another process, can't be opened, or was written by a newer program.
     pub async fn open(place: DatabaseLocation<'_>, durability: Durability) -> Result<Self, StoreError> {
         let path = place.path();
         let stats = Arc::new(Stats::default());
         let options = SqliteConnectOptions::new().disable_statement_logging();
         let (files, _setting_up) = place.files().await?;
-        // Others go on writing a shared one.
+        // Other processes continue to write a shared one.
         let age = match place {
             DatabaseLocation::Own(path) => unchanged_for(path),
             DatabaseLocation::Shared(_) => Duration::ZERO,
         };
-        // SQLite keeps the size of its log file otherwise, whatever it has grown to.
+        // SQLite otherwise never shrinks its log file.
         let options = options.filename(path).pragma("journal_size_limit", "67108864");
-        // In pages of 4 KiB. What changes again and again is written back once, and a sync waits for it less often.
+        // In pages of 4 KiB. Pages that change repeatedly are written back once, and a sync waits for that less often.
         let options = options.pragma("wal_autocheckpoint", "2000");
         let open_failed = |error| match error {
             StoreError::Statement(source) => StoreError::Open { path: path.to_owned(), source },
@@ -179,7 +180,7 @@ impl Sqlite {
         self.opened(&self.loading).await
     }
 
-    /// One of the connections that read, opened where it is not.
+    /// One of the reading connections, opened if it isn't open.
     async fn opened<'c>(
         &self,
         connection: &'c Mutex<Option<CountedConnection>>,
@@ -205,7 +206,7 @@ impl Sqlite {
         files.as_ref().map(|files| Arc::clone(&files.database))
     }
 
-    /// Before the first write of a new database is acknowledged, the file that its log belongs to must be on disk.
+    /// Before the first write of a new database is acknowledged, the database file itself must be on disk.
     async fn sync_new_file(&self, connection: &mut CountedConnection) -> Result<(), StoreError> {
         if !self.unsynced.load(Ordering::Relaxed) {
             return Ok(());
@@ -214,7 +215,7 @@ impl Sqlite {
             let synced = tokio::task::spawn_blocking(move || database.sync_all()).await;
             synced.map_err(|_| StoreError::Closed)?.map_err(|source| StoreError::Statement(Arc::new(source)))?;
         }
-        // Inside a transaction that was left open it could not be changed.
+        // The setting can't be changed inside a transaction that was left open.
         connection.roll_back().await;
         connection.execute(sqlx::query("PRAGMA synchronous = FULL")).await?;
         self.unsynced.store(false, Ordering::Relaxed);
@@ -228,11 +229,11 @@ async fn revisions(connection: &mut CountedConnection) -> Result<(Revision, Revi
     Ok((Revision::new(row.try_get(0)?), Revision::new(row.try_get(1)?)))
 }
 
-/// The leases of those who share a file, each with the slot of its holder's process: with that it is over.
+/// The leases of the processes that share a file, each with the slot of its holder: it ends with that process.
 const LEASES: &str = "CREATE TABLE IF NOT EXISTS leases (name TEXT PRIMARY KEY, holder TEXT NOT NULL, slot INTEGER NOT NULL, \
                       expires_at_ms INTEGER NOT NULL)";
 
-/// [`Store::lease`] where processes share the file.
+/// [`Store::lease`] if processes share the file.
 async fn lease_among(
     connection: &mut CountedConnection,
     peers: &Peers,
@@ -275,7 +276,7 @@ impl Store for Sqlite {
     }
 
     async fn revisions(&self) -> Result<(Revision, Revision), StoreError> {
-        // The connection that writes is there already when a start asks.
+        // The writing connection is already open at the start.
         revisions(&mut *self.writing().await?).await
     }
 
@@ -288,7 +289,7 @@ impl Store for Sqlite {
         // Both statements read the same state of the database.
         connection.begin(sqlx::query("BEGIN")).await?;
         let current = connection.fetch_number("SELECT current_revision FROM meta").await?;
-        // In the order of the keys: to sort a million of them costs more than a disk that goes to and fro.
+        // In the order of the keys: sorting a million of them costs more than random disk reads.
         let objects = sqlx::query(
             "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
              c.expires_at_ms, c.checksum FROM objects o JOIN changes c ON c.resource_version = o.resource_version \
@@ -310,7 +311,7 @@ impl Store for Sqlite {
 
     async fn size_bytes(&self, collection: &Collection) -> Result<Option<usize>, StoreError> {
         let mut connection = self.reading().await?;
-        // How long a value is stands beside it: none is read.
+        // The length of a value is stored with it, so no value is read.
         let size = sqlx::query(
             "SELECT COALESCE(SUM(length(c.bytes)), 0) FROM objects o JOIN changes c ON c.resource_version = o.resource_version \
              WHERE o.resource = ?",
@@ -428,7 +429,7 @@ impl Store for Sqlite {
     }
 
     async fn read_secret(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        // The connection that writes is there already when a start asks.
+        // The writing connection is already open at the start.
         let mut connection = self.writing().await?;
         let value = sqlx::query("SELECT value FROM secrets WHERE name = ?").bind(name);
         let row = connection.fetch_optional(value).await?;
@@ -466,7 +467,7 @@ impl Store for Sqlite {
     async fn try_writing(&self) -> Result<(), StoreError> {
         let mut connection = self.writing().await?;
         connection.begin(sqlx::query("BEGIN IMMEDIATE")).await?;
-        // What is only written over with itself does not reach the disk.
+        // Data that is overwritten with itself does not reach the disk.
         let touch = "INSERT INTO objects VALUES ('', '', 0); DELETE FROM objects WHERE resource = '' AND key = ''";
         let written = connection.execute(sqlx::query(touch)).await;
         match written {
@@ -483,7 +484,7 @@ impl Store for Sqlite {
         let loading = self.loading.lock().await.take();
         let reading = self.reading.lock().await.take();
         let writing = self.writing.lock().await.take();
-        // What the last connection does not get to write back stays in the log, and is read from there.
+        // What the last connection can't write back stays in the log, and is read from there.
         for connection in loading.into_iter().chain(reading).chain(writing) {
             if let Err(error) = connection.close().await {
                 tracing::warn!(%error, "the database could not be closed");
@@ -502,7 +503,7 @@ impl Store for Sqlite {
 pub mod fixture {
     use super::*;
 
-    /// A new database in a file of its own, among those that the system removes.
+    /// A new database in its own file, in the directory for temporary files.
     pub async fn sqlite(name: &str) -> Sqlite {
         let path = std::env::temp_dir().join(format!("skiff-sqlite-{name}-{}.db", std::process::id()));
         for beside in ["db", "db-wal", "db-shm", "db.lock"] {

@@ -1,10 +1,11 @@
-//! The processes that share a database file: how each learns that another has written, at once and at no cost to speak of.
+//! The processes that share a database file: how each learns that another has written, immediately and at almost no
+//! cost.
 //!
-//! Beside the database `state.db`, `state.peers` has a slot for each of them, in which it leaves the newest revision that it
-//! has committed before it acknowledges it. So one read of a small file tells whether what is in memory is the newest. A lock
-//! on `state.peer-N` says that the process of slot `N` lives, and on the socket `state.peer-N.sock` it is told that there is
-//! something to read: that may get lost, and is made up for by looking now and then. Where there are no such sockets, as on
-//! Windows, it is looked for more often.
+//! Next to the database `state.db`, `state.peers` has a slot for each process, in which it writes the newest revision
+//! that it has committed, before it acknowledges it. So one read of a small file shows whether the state in memory is
+//! the newest. A lock on `state.peer-N` shows that the process of slot `N` is alive, and on the socket
+//! `state.peer-N.sock` it is notified that there is something to read: notifications may get lost, so each process also
+//! checks now and then. If there are no such sockets, as on Windows, it checks more often.
 
 use std::fs::File;
 use std::io;
@@ -19,13 +20,13 @@ use super::files::open_private;
 
 /// How many processes may share a file.
 const SLOTS: usize = 64;
-/// A revision and its complement: half of a write that is read meanwhile does not pass for a revision.
+/// A revision and its complement: a half-written value is not mistaken for a revision.
 const SLOT_BYTES: usize = 16;
-/// What a process has committed that has committed nothing.
+/// The value of a process that has committed nothing.
 const NOTHING: i64 = 1;
-/// How often is looked for what nobody told.
+/// How often a process checks for lost notifications.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How often is looked where nobody can tell, as the path is too long for a socket.
+/// How often a process checks if it can't be notified, because the path is too long for a socket.
 const LOOK_EVERY_UNTOLD: Duration = Duration::from_millis(20);
 
 /// This process among those that share a file.
@@ -38,7 +39,7 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// Takes a slot. Errors: there is none, or its files can't be made.
+    /// Takes a slot. Errors: none is free, or its files can't be created.
     pub fn join(database: &Path) -> Result<Self, StoreError> {
         let failed = |source: io::Error| StoreError::Open { path: database.to_owned(), source: Arc::new(source) };
         let slots = open_private(&database.with_extension("peers")).map_err(failed)?;
@@ -49,7 +50,7 @@ impl Peers {
         let (own, alive) = free.ok_or_else(|| StoreError::InUse(database.to_owned()))?;
         let notices = Notices::open(&socket_of(database, own)).map_err(failed)?;
         let peers = Peers { database: database.to_owned(), slots, own, _alive: alive, notices };
-        // What the last process of this slot has committed may not have been read by all.
+        // The other processes may not have read what the last process of this slot committed.
         if peers.read().is_none_or(|committed| committed[own] == 0) {
             peers.leave(NOTHING).map_err(failed)?;
         }
@@ -61,7 +62,7 @@ impl Peers {
         self.read().is_none_or(|committed| self.others(&committed).any(|(_, newest)| newest > revision.get()))
     }
 
-    /// Says what was committed, before it is acknowledged.
+    /// Publishes what was committed, before it is acknowledged.
     pub fn tell(&self, committed: Revision) {
         if let Err(error) = self.leave(committed.get()) {
             tracing::error!(%error, "other processes on the database are not told what is written");
@@ -72,12 +73,12 @@ impl Peers {
         }
     }
 
-    /// Waits until another process says that it has written.
+    /// Waits until another process announces a write.
     pub async fn told(&self) {
         self.notices.next().await;
     }
 
-    /// How often is to be looked whether there is something new.
+    /// How often to check for something new.
     pub fn look_every(&self) -> Duration {
         if self.notices.arrive() { LOOK_EVERY } else { LOOK_EVERY_UNTOLD }
     }
@@ -87,12 +88,12 @@ impl Peers {
         i64::try_from(self.own).unwrap_or_default()
     }
 
-    /// Whether the process of a slot lives.
+    /// Whether the process of a slot is alive.
     pub fn is_alive(&self, slot: i64) -> bool {
         usize::try_from(slot).is_ok_and(|slot| slot == self.own || take(&self.database, slot).is_err())
     }
 
-    /// The slots of the others that were ever taken.
+    /// The slots of other processes that were ever taken.
     fn others(&self, committed: &[i64; SLOTS]) -> impl Iterator<Item = (usize, i64)> {
         let others = committed.iter().copied().enumerate();
         others.filter(|(slot, newest)| *slot != self.own && *newest > 0)
@@ -105,7 +106,7 @@ impl Peers {
         write_at(&self.slots, &bytes, (self.own * SLOT_BYTES) as u64)
     }
 
-    /// What each slot says; `None` where one can't be read.
+    /// The value of each slot; `None` if one can't be read.
     fn read(&self) -> Option<[i64; SLOTS]> {
         let mut bytes = [0; SLOTS * SLOT_BYTES];
         read_at_start(&self.slots, &mut bytes).ok()?;
@@ -130,7 +131,7 @@ impl Drop for Peers {
     }
 }
 
-/// Takes a slot for as long as the file is open.
+/// Takes a slot as long as the file is open.
 fn take(database: &Path, slot: usize) -> io::Result<File> {
     let file = open_private(&database.with_extension(format!("peer-{slot}")))?;
     file.try_lock()?;
@@ -141,7 +142,7 @@ fn socket_of(database: &Path, slot: usize) -> PathBuf {
     database.with_extension(format!("peer-{slot}.sock"))
 }
 
-/// Writes all bytes in one go, so that no reader sees some of them.
+/// Writes all bytes at once, so that no reader sees only some of them.
 #[cfg(unix)]
 fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
     std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
@@ -153,7 +154,7 @@ fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
     if written == bytes.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
 }
 
-/// Reads as much as there is room for.
+/// Fills `bytes` from the start of the file.
 #[cfg(unix)]
 fn read_at_start(file: &File, bytes: &mut [u8]) -> io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, bytes, 0)
@@ -165,10 +166,10 @@ fn read_at_start(file: &File, bytes: &mut [u8]) -> io::Result<()> {
     if read == bytes.len() { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
 
-/// What processes tell each other without waiting.
+/// Notifications between processes, sent without waiting.
 #[cfg(unix)]
 struct Notices {
-    /// None where the path is too long for a socket.
+    /// `None` if the path is too long for a socket.
     own: Option<tokio::net::UnixDatagram>,
     others: std::os::unix::net::UnixDatagram,
 }
@@ -181,12 +182,12 @@ impl Notices {
         Ok(Notices { own: listen(own).ok(), others })
     }
 
-    /// Whether this process gets any.
+    /// Whether this process can receive any.
     fn arrive(&self) -> bool {
         self.own.is_some()
     }
 
-    /// Waits for one, and takes all that are there.
+    /// Waits for one, and takes all that have arrived.
     async fn next(&self) {
         let Some(own) = &self.own else { return std::future::pending().await };
         let mut buffer = [0];
@@ -197,12 +198,12 @@ impl Notices {
     }
 
     fn send(&self, socket: &Path) {
-        // A peer that is gone, or has not yet read the last notice, needs no other.
+        // A peer that is gone, or has not read the last notification, needs no other.
         _ = self.others.send_to(&[0], socket);
     }
 }
 
-/// The socket of a slot, whose last process may have left its own behind.
+/// The socket of a slot; an old one that the slot's last process left behind is replaced.
 #[cfg(unix)]
 fn listen(path: &Path) -> io::Result<tokio::net::UnixDatagram> {
     match std::fs::remove_file(path) {
@@ -212,7 +213,7 @@ fn listen(path: &Path) -> io::Result<tokio::net::UnixDatagram> {
     tokio::net::UnixDatagram::bind(path)
 }
 
-/// Windows has none.
+/// Windows has no such sockets.
 #[cfg(windows)]
 struct Notices;
 
@@ -249,7 +250,7 @@ mod tests {
         one.tell(Revision::new(7));
         other.told().await;
         assert!(other.are_ahead_of(Revision::new(6)) && !other.are_ahead_of(Revision::new(7)));
-        // What a peer said stays true when it is gone.
+        // What a peer has published stays true when it is gone.
         let slot = one.own_slot();
         assert!(other.is_alive(slot) && other.is_alive(other.own_slot()));
         drop(one);

@@ -1,7 +1,8 @@
-//! What a new schema sees of the objects that an old one let in.
+//! The objects that an old schema accepted, as a new one sees them.
 //!
-//! In: both schemas. Out: a schema with the nodes of the new one and the values of the old one, and the fields that can't be
-//! there, as the old schema did not have them. A rule that holds for all of that breaks no object that is stored.
+//! In: both schemas. Out: a schema with the nodes of the new one and the values of the old one, and the fields that
+//! can't be there, as the old schema did not have them. A rule that holds for all of these does not break stored
+//! objects.
 
 use std::collections::HashSet;
 
@@ -9,7 +10,7 @@ use super::beyond::is_meta_field;
 use crate::crd::validate::expressions::SchemaStep;
 use crate::schema::structural::{Structural, StructuralOrBool};
 
-/// What may have been there before.
+/// The values that may have been there before.
 pub struct Before {
     pub schema: Structural,
     /// Where no value can be.
@@ -88,7 +89,7 @@ impl BeforeWalk {
     }
 }
 
-/// A node of which no more is known than whether it is there.
+/// A node of which only the presence is known.
 fn of_any_value(schema: &Structural) -> Structural {
     let mut any = Structural { generic: schema.generic.clone(), ..Structural::default() };
     any.generic.type_.clear();

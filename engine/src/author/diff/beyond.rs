@@ -1,17 +1,17 @@
-//! What a schema says of the values that it does not name: entries of maps, unknown fields, items of what may be a list.
+//! The schemas of values that a schema does not name: entries of maps, unknown fields, items of possible lists.
 //!
-//! In: a node. Out: the schema that such a value is held to; `None` where there can be none, as it is dropped. With it two
-//! nodes are compared field by field, whatever form each of them has.
+//! In: a node. Out: the schema that applies to such a value; `None` if it can't exist, as it is dropped. This allows
+//! two nodes to be compared field by field, whatever form each of them has.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use crate::schema::structural::{Extensions, Generic, Structural, StructuralOrBool};
 
-/// Any value, with all that it has: what unknown fields are held to where they are preserved.
+/// Any value with all its fields: the schema of unknown fields that are preserved.
 static ANY: LazyLock<Structural> = LazyLock::new(|| any(true));
 
-/// Any value, but for the fields of objects in it: what `additionalProperties: true` leaves.
+/// Any value without the fields of its objects: the result of `additionalProperties: true`.
 static ANY_WITHOUT_FIELDS: LazyLock<Structural> = LazyLock::new(|| any(false));
 
 fn any(preserve_unknown_fields: bool) -> Structural {
@@ -26,7 +26,7 @@ fn any_of(schema: &Structural) -> &'static Structural {
     if schema.extensions.preserve_unknown_fields { &ANY } else { &ANY_WITHOUT_FIELDS }
 }
 
-/// Whether `schema` stands for a value that no schema describes.
+/// Whether `schema` stands for a value without a schema.
 pub fn is_undescribed(schema: &Structural) -> bool {
     std::ptr::eq(schema, &raw const *ANY) || std::ptr::eq(schema, &raw const *ANY_WITHOUT_FIELDS)
 }
@@ -41,7 +41,7 @@ pub fn takes_objects(schema: &Structural) -> bool {
     takes_all_types(schema) || schema.generic.type_ == "object"
 }
 
-/// What the fields of an object that `properties` does not name are held to.
+/// The schema for fields of an object that `properties` does not name.
 pub fn others(schema: &Structural) -> Option<&Structural> {
     if !takes_objects(schema) {
         return None;
@@ -54,7 +54,7 @@ pub fn others(schema: &Structural) -> Option<&Structural> {
     }
 }
 
-/// What the items of a list are held to; `None` where there can't be a list.
+/// The schema for the items of a list; `None` if there can't be a list.
 pub fn items(schema: &Structural) -> Option<&Structural> {
     match &schema.items {
         Some(items) => Some(items),
@@ -67,7 +67,7 @@ pub fn is_meta_field(name: &str) -> bool {
     matches!(name, "apiVersion" | "kind" | "metadata")
 }
 
-/// What the server holds such a field to, given what a schema says of it.
+/// The server's schema for such a field, given the one in the definition.
 pub fn meta_field<'s>(name: &str, schema: Option<&'s Structural>) -> Cow<'s, Structural> {
     let of_type = |type_: &str| Structural {
         generic: Generic { type_: type_.to_owned(), ..Generic::default() },
@@ -76,7 +76,7 @@ pub fn meta_field<'s>(name: &str, schema: Option<&'s Structural>) -> Cow<'s, Str
     if name != "metadata" {
         return schema.map_or_else(|| Cow::Owned(of_type("string")), Cow::Borrowed);
     }
-    // Metadata is read as what it is: nothing of it is pruned, whatever is specified.
+    // Metadata is read by its own type: nothing of it is pruned, whatever is specified.
     let mut metadata = schema.cloned().unwrap_or_else(|| of_type("object"));
     metadata.extensions.preserve_unknown_fields = true;
     for name in ["name", "generateName"] {

@@ -1,9 +1,9 @@
-//! What a new definition changes for those who use the old one.
+//! The effects of a new definition on users of the old one.
 //!
-//! In: two definitions of a kind. Out: why the server would refuse the new one, and the changes, each breaking (an object or
-//! a client that was fine no longer is), possibly breaking, or safe. Of two rules it is told which is the tighter one where
-//! their form shows that. One that is new may refuse what passed, unless what the old definition let in can't fail it
-//! (`before`). Objects can be replayed to see which are hit.
+//! In: two definitions of a kind. Out: why the server would refuse the new one, and the changes, each breaking (an
+//! object or a client that was fine no longer is), possibly breaking, or safe. For two rules, it decides which is the
+//! tighter one if their form shows it. A new rule may refuse objects that passed, unless no object accepted by the old
+//! definition can fail it (`before`). Objects can be replayed to see which are affected.
 
 mod refused;
 mod schema;
@@ -26,15 +26,15 @@ use crate::crd::{ServedVersion, priority, validate};
 use crate::schema::structural::{Structural, StructuralOrBool};
 use schema::SchemaComparison;
 
-/// Of more served versions than these, each is compared with the next one alone.
+/// If more versions than this are served, each is only compared with the next one.
 const ACROSS_MAX: usize = 16;
 
-/// What a change does to those who use the old definition.
+/// The effect of a change on users of the old definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Degree {
     /// There is something that was fine and no longer is.
     Breaking,
-    /// It depends on the objects, or can't be told.
+    /// It depends on the objects, or is unknown.
     MayBreak,
     /// Nothing that was fine is not fine any more.
     Safe,
@@ -45,7 +45,7 @@ use Degree::{Breaking, MayBreak, Safe};
 /// A change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DefinitionChange {
-    /// `None` for what is not a version's own.
+    /// `None` if the change is not specific to a version.
     pub version: Option<String>,
     /// The field of objects, `spec.ports[*]`, or that of the definition.
     pub path: String,
@@ -53,11 +53,11 @@ pub struct DefinitionChange {
     pub id: &'static str,
     /// How surely stored objects or clients break by it.
     pub degree: Degree,
-    /// What has changed, for people.
+    /// The change, described for people.
     pub detail: String,
 }
 
-/// What `new` changes.
+/// The changes in `new`.
 pub fn diff(old: &DefinedKind, new: &DefinedKind) -> Vec<DefinitionChange> {
     let mut changes = Vec::new();
     let (before, after) = (&old.definition.spec, &new.definition.spec);
@@ -125,8 +125,8 @@ fn distinct(versions: &[Arc<ServedVersion>]) -> impl Iterator<Item = &ServedVers
     versions.iter().map(AsRef::as_ref).filter(move |version| names.insert(version.version.as_str()))
 }
 
-/// What is told of two versions only now. Clients of both share the same objects: what one takes, the other must. A webhook
-/// may make up for what differs, so nothing is told where there is one.
+/// Differences between two versions that are new. Clients of both share the same objects: what one accepts, the other
+/// must accept. A webhook may make up for differences, so none are reported if there is one.
 fn diff_across_versions(old: &DefinedKind, new: &DefinedKind, costs: &Costs, changes: &mut Vec<DefinitionChange>) {
     let has_webhook =
         new.definition.spec.conversion.as_ref().is_some_and(|conversion| conversion.strategy == "Webhook");
@@ -154,7 +154,7 @@ fn diff_across_versions(old: &DefinedKind, new: &DefinedKind, costs: &Costs, cha
 }
 
 impl DefinitionChange {
-    /// Whether the same was told, of whatever degree.
+    /// Whether the same change was reported, whatever its degree.
     fn is_alike(&self, other: &DefinitionChange) -> bool {
         (self.id, &self.path, &self.detail) == (other.id, &other.path, &other.detail)
     }
@@ -236,13 +236,13 @@ struct Costs {
 
 impl Costs {
     fn new(kind: &DefinedKind) -> Self {
-        // Without rules there is nothing to compile, and the rest of what is validated is not asked for.
+        // Without rules there is nothing to compile, and the rest of the validation is not needed.
         let has_rules = kind.versions.iter().any(|version| has_rules(&version.structural));
         let costs = if has_rules { validate::create_with_costs(&kind.definition).1 } else { Vec::new() };
         Costs { costs, versions: kind.versions.iter().map(|version| version.version.clone()).collect() }
     }
 
-    /// Those of a version; `None` where its schema has faults.
+    /// The costs of a version; `None` if its schema has faults.
     fn of(&self, version: &str) -> Option<&SchemaCosts> {
         let at = self.versions.iter().position(|known| known == version)?;
         let own = format!("spec.versions[{at}].schema.openAPIV3Schema");

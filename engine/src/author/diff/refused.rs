@@ -1,4 +1,4 @@
-//! What the server has against the new definition.
+//! The server's errors for the new definition.
 
 use crate::author::DefinedKind;
 use crate::crd::{names, strategy, validate};
@@ -8,9 +8,9 @@ use crate::value::Value;
 /// An error of the new definition.
 #[derive(Clone, Debug)]
 pub struct NewError {
-    /// What the server says.
+    /// The server's error.
     pub error: Error,
-    /// Whether it is refused as what the old definition becomes, and would be taken where that is not.
+    /// Whether it is only refused as an update of the old definition.
     pub is_update: bool,
 }
 

@@ -1,16 +1,16 @@
-//! What real objects come to under another definition.
+//! Real objects under another definition.
 
 use super::super::DefinedKind;
 use super::super::check::{CheckOptions, Checked, create, update};
 use super::join;
 use crate::value::Value;
 
-/// What came of an object under both definitions.
+/// The verdicts on an object under both definitions.
 #[derive(Clone, Debug, Default)]
 pub struct Replayed {
     /// Errors of creating it, in fields that the old definition had nothing against.
     pub errors: Vec<String>,
-    /// Whether the errors are forgiven as long as the object is left alone.
+    /// Whether the errors are forgiven while the object does not change.
     pub ratchets: bool,
     /// Fields that only the new definition drops.
     pub lost: Vec<String>,
@@ -18,7 +18,7 @@ pub struct Replayed {
     pub defaulted: Vec<String>,
 }
 
-/// What `object` comes to under both kinds.
+/// The verdicts on `object` under both kinds.
 pub fn replay(old: &DefinedKind, new: &DefinedKind, object: &Value) -> Replayed {
     let mut object = object.clone();
     // Stored objects have what creation refuses.
@@ -39,7 +39,7 @@ pub fn replay(old: &DefinedKind, new: &DefinedKind, object: &Value) -> Replayed 
     Replayed { errors, ratchets, lost, defaulted }
 }
 
-/// Creates the object, and writes its status where that goes by itself.
+/// Creates the object, and writes its status if that is a subresource.
 fn write(kind: &DefinedKind, object: &Value) -> Checked {
     let mut checked = create(kind, object, CheckOptions::default());
     let has_status_apart = kind.served(object).is_some_and(|version| version.status);

@@ -1,8 +1,8 @@
 //! Which of two rules refuses more.
 //!
-//! In: the rules of a node before and after. Out: those that are new, gone, or another. Rules are told apart by what they
-//! say, not by how they are laid out. A changed rule is the tighter one if it asks for all of the old one and more, or if
-//! only a bound in it became narrower; what can't be seen from its form counts as breaking.
+//! In: the rules of a node before and after. Out: the new, removed and changed ones. Rules are compared by meaning, not
+//! by layout. A changed rule is the tighter one if it demands everything that the old one does and more, or if only a
+//! bound in it became narrower; anything that its form does not show counts as breaking.
 
 use std::cell::Cell;
 
@@ -17,8 +17,8 @@ use crate::work;
 
 /// Against all hand-written rules this is far away.
 const OPERANDS_MAX: usize = 100;
-/// How many pairs of rules of a node are compared part by part. Beyond, a changed rule is one that is gone and another that
-/// is new.
+/// How many pairs of rules of a node are compared part by part. Beyond this, a changed rule counts as a removed one and
+/// a new one.
 const COMPARED_MAX: usize = 10_000;
 
 /// How a rule relates to the one before.
@@ -29,10 +29,10 @@ enum Relation {
     Looser,
 }
 
-/// A rule and what it says.
+/// A rule and its syntax tree.
 struct Parsed<'r> {
     rule: &'r ValidationRule,
-    /// `None` for what is not an expression.
+    /// `None` if it is not a valid expression.
     ast: Option<Ast>,
     text: String,
 }
@@ -44,7 +44,7 @@ impl<'r> Parsed<'r> {
         Parsed { rule, ast, text }
     }
 
-    /// What is neither its expression nor its message.
+    /// Whether everything but the expression and the message is equal.
     fn is_alike(&self, other: &Parsed<'_>) -> bool {
         self.rule.optional_old_self == other.rule.optional_old_self
     }
@@ -54,12 +54,12 @@ impl<'r> Parsed<'r> {
     }
 }
 
-/// What is said of rules that refuse what was fine, and of those that don't.
+/// The notes on rules that refuse what was accepted, and on those that don't.
 const FORGIVEN: &str = "values that an update leaves alone are forgiven";
 const HOLDS: &str = "it holds for all that passed before";
 
-/// Changes of rules: an id, what it does, and what it is about. `always_holds` tells whether a new rule holds for all that
-/// passed before. What is not an expression is left out: no server takes it.
+/// Changes of rules: an id, the degree, and the details. `always_holds` decides whether a new rule holds for everything
+/// that passed before. Invalid expressions are left out: no server accepts them.
 pub fn diff(
     old: &[ValidationRule],
     new: &[ValidationRule],
@@ -122,7 +122,7 @@ fn parsed<'r>(rules: &'r [ValidationRule], env: &Env) -> Vec<Parsed<'r>> {
     rules.iter().map(|rule| Parsed::new(rule, env)).collect()
 }
 
-/// Whether a failure of one rule is told in another way than one of the other.
+/// Whether a failure of one rule is reported differently from that of the other.
 fn tells_otherwise(old: &ValidationRule, new: &ValidationRule) -> bool {
     old.message != new.message
         || old.message_expression != new.message_expression
@@ -130,7 +130,7 @@ fn tells_otherwise(old: &ValidationRule, new: &ValidationRule) -> bool {
         || old.field_path != new.field_path
 }
 
-/// Takes out the pairs that belong together, and tells them.
+/// Removes the pairs that belong together, and reports their changes.
 fn pair<'r>(
     before: &mut Vec<Parsed<'r>>,
     after: &mut Vec<Parsed<'r>>,
@@ -212,8 +212,8 @@ fn operands<'e>(operator: &str, expr: &'e Expr) -> Vec<&'e Expr> {
     }
 }
 
-/// Which of two comparisons with a number, or memberships in a list that is written out, is the tighter one. What is
-/// compared is not looked at.
+/// Which of two comparisons with a number, or memberships in a literal list, is the tighter one. It does not check that
+/// they compare the same value.
 fn bounded(old: &Expr, new: &Expr) -> Option<Relation> {
     let (ExprKind::Call(old), ExprKind::Call(new)) = (&old.kind, &new.kind) else { return None };
     let ([_, old_bound], [_, new_bound], true) = (&old.args[..], &new.args[..], old.function == new.function) else {

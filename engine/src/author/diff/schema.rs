@@ -1,4 +1,4 @@
-//! What changes from one schema to another, node by node.
+//! The changes from one schema to another, node by node.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
@@ -26,11 +26,11 @@ pub struct SchemaComparison<'w> {
     /// The rules of the new schema, compiled, by the ways to their nodes and by what they say.
     rules: HashMap<(&'w [SchemaStep], &'w str), &'w RuleCosts>,
     roots: Option<(&'w Structural, &'w Structural)>,
-    /// What may have been there before, once a rule asks.
+    /// The values that may have been there before, computed when a rule needs them.
     before: OnceCell<Before>,
     /// From the roots to the nodes.
     steps: Vec<SchemaStep>,
-    /// What the nodes above ask in the new schema, one for each step.
+    /// The checks of the parents in the new schema, one for each step.
     watchers: Vec<Watcher>,
 }
 
@@ -60,7 +60,7 @@ impl<'w> SchemaComparison<'w> {
         self.changes.push(change(Some(self.version.to_owned()), path, id, degree, detail.into()));
     }
 
-    /// Whether a rule of the new schema, at the node of this walk, holds for all that the old schema let in.
+    /// Whether a rule of the new schema, at the current node, holds for everything that the old schema accepted.
     fn always_holds(&self, rule: &ValidationRule) -> bool {
         let known = self.rules.get(&(self.steps.as_slice(), rule.rule.as_str()));
         let (Some((old, new)), Some(known)) = (self.roots, known) else { return false };
@@ -73,7 +73,7 @@ impl<'w> SchemaComparison<'w> {
         !decision.may_fail && !decision.may_break
     }
 
-    /// The degree of what changes a value without refusing it: what is above may refuse it then.
+    /// The degree of a change that alters a value without refusing it: checks of the parents may refuse it then.
     fn unless_watched(&self) -> Degree {
         if are_watching(&self.watchers, &self.steps) { MayBreak } else { Safe }
     }
@@ -112,13 +112,13 @@ impl<'w> SchemaComparison<'w> {
         }
     }
 
-    /// Tells of another type; whether there are values of both, so that what is below them can be compared.
+    /// Reports a change of the type; returns whether there are values of both, so that the parts below can be compared.
     fn types(&mut self, path: &str, old: &Structural, new: &Structural) -> bool {
         let (before, after) = (type_of(old), type_of(new));
         if before == after {
             return true;
         }
-        // What takes more than before takes all that it took.
+        // A wider type accepts everything that the old one did.
         let widens = matches!(
             (before.as_str(), after.as_str()),
             (_, "any") | ("integer", "number" | "integer or string") | ("string", "integer or string")
@@ -140,7 +140,7 @@ impl<'w> SchemaComparison<'w> {
             |schema: &Structural| schema.extensions.list_type.clone().unwrap_or_else(|| "atomic".to_owned());
         let (before, after) = (list_type(old), list_type(new));
         if before != after {
-            // Who applies to the list owns and replaces other items than before.
+            // A client that applies the list owns and replaces other items than before.
             self.tell(path, "list-type-changed", MayBreak, format!("{before} became {after}"));
         } else if old.extensions.list_map_keys != new.extensions.list_map_keys {
             self.tell(path, "list-map-keys-changed", MayBreak, "items are told apart by other keys");
@@ -174,7 +174,7 @@ impl<'w> SchemaComparison<'w> {
         let before = old.value_validation.as_deref().unwrap_or(&none);
         let after = new.value_validation.as_deref().unwrap_or(&none);
         self.required(path, new, before, after);
-        // Where all values were listed, it is the list that tells what no longer passes.
+        // If all values were listed, the list decides which ones no longer pass.
         let is_listed = !before.enum_.is_empty();
         let narrower = |degree| if is_listed { Safe } else { degree };
         self.bounds(path, before, after, narrower(Breaking));
@@ -185,7 +185,7 @@ impl<'w> SchemaComparison<'w> {
                 ("", after) => format!("{name} `{after}` added"),
                 (before, after) => format!("{name} `{before}` became `{after}`"),
             };
-            // Whether one pattern takes all that another does can't be told.
+            // Whether one pattern accepts everything that another does can't be decided.
             let degree = match (held(name, old, before), held(name, new, after)) {
                 (_, "") => Safe,
                 (before, after) if before == after => Safe,
@@ -261,7 +261,7 @@ impl<'w> SchemaComparison<'w> {
         let is_resource = self.steps.is_empty() || new.extensions.embedded_resource;
         let is_kept = |name: &String| is_resource && is_meta_field(name);
         let added = after.required.iter().filter(|name| !before.required.contains(name) && !is_kept(name));
-        // A name may stand twice.
+        // A name may occur twice.
         for name in added.collect::<BTreeSet<_>>() {
             let has_default = new.properties.get(name).is_some_and(|property| property.generic.default.is_some());
             let detail = if has_default { "it has a default" } else { "it has no default" };
@@ -272,7 +272,7 @@ impl<'w> SchemaComparison<'w> {
         }
     }
 
-    /// What of the old list no longer passes, be it by a new list or by whatever came instead of it.
+    /// The values of the old list that no longer pass, because of a new list or whatever replaced it.
     fn enumeration(
         &mut self,
         path: &str,
@@ -340,7 +340,7 @@ impl<'w> SchemaComparison<'w> {
         }
     }
 
-    /// A field that the server keeps and checks in resources, be it specified or not.
+    /// A field that the server keeps and checks in resources, whether it is specified or not.
     fn meta_field(&mut self, path: &str, name: &str, before: Option<&Structural>, after: Option<&Structural>) {
         let path = join(path, name);
         match (before, after) {
@@ -351,7 +351,7 @@ impl<'w> SchemaComparison<'w> {
         self.step(SchemaStep::Property(name.to_owned()), &path, &meta_field(name, before), &meta_field(name, after));
     }
 
-    /// A property that is gone: `now` is what its values are held to.
+    /// A property that was removed: `now` is the schema that applies to its values.
     fn removed(&mut self, step: SchemaStep, path: &str, before: &Structural, now: Option<&Structural>) {
         let had_default = before.generic.default.is_some();
         match now {
@@ -393,7 +393,7 @@ impl<'w> SchemaComparison<'w> {
         }
     }
 
-    /// What becomes of fields that are not named.
+    /// The treatment of fields that are not named.
     fn others(&mut self, path: &str, old: &Structural, new: &Structural) {
         let (is_kept, was_kept) = (new.extensions.preserve_unknown_fields, old.extensions.preserve_unknown_fields);
         match (others(old), others(new)) {
@@ -414,7 +414,7 @@ impl<'w> SchemaComparison<'w> {
     }
 }
 
-/// What a pattern or a format holds texts to: a server looks at the formats that it knows for the type alone.
+/// The effective pattern or format of texts: a server only checks the formats that it knows for the type.
 fn held<'t>(name: &str, schema: &Structural, text: &'t str) -> &'t str {
     if name == "format" { Format::effective(&schema.generic.type_, text) } else { text }
 }
@@ -426,7 +426,7 @@ fn takes_null(schema: &Structural) -> bool {
     })
 }
 
-/// What a node asks of a value itself.
+/// The node's own constraints on a value.
 fn alone(schema: &Structural) -> Structural {
     Structural {
         generic: schema.generic.clone(),

@@ -1,8 +1,8 @@
-//! Who looks at a value from above: rules, junctors and bounds of the objects that it is in.
+//! Checks of a value from above: rules, junctors and bounds of the objects that contain it.
 //!
-//! In: the nodes of a schema on the way down. Out: whether what is there may decide on a value of the node that the walk is
-//! at. A default that fills a field in, or a value of another type, can then be refused although nothing that is asked of
-//! the value itself is new.
+//! In: the nodes of a schema on the path down. Out: whether their checks may depend on a value of the current node. A
+//! default that fills in a field, or a value of another type, can then be refused although the value's own constraints
+//! have not changed.
 
 use crate::cel::ast::{Expr, ExprKind, SourceInfo};
 use crate::cel::env::{Env, Expressions};
@@ -12,7 +12,7 @@ use crate::crd::validate::expressions::SchemaStep;
 use crate::schema::json_schema::ValidationRule;
 use crate::schema::structural::Structural;
 
-/// What a node asks of all below it.
+/// The checks that a node makes on everything below it.
 pub struct Watcher {
     /// Whether it looks at all fields: by a junctor, or by counting them.
     at_all: bool,
@@ -26,7 +26,7 @@ impl Watcher {
         Watcher { at_all, rules: schema.validations.clone() }
     }
 
-    /// Whether it may look at what is below the node's `step`.
+    /// Whether its checks may depend on the values below the node's `step`.
     fn sees(&self, step: &SchemaStep) -> bool {
         self.at_all || self.rules.iter().any(|rule| mentions(rule, step))
     }

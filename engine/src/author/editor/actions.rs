@@ -29,7 +29,7 @@ use crate::value::yaml::{self, decode_all_located};
 /// What an action is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aim {
-    /// It mends what a diagnostic tells.
+    /// It fixes a diagnostic.
     Fix,
     /// It makes something new.
     New,
@@ -38,17 +38,17 @@ pub enum Aim {
 /// Something that may be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodeAction {
-    /// What it is called.
+    /// The title of the action.
     pub title: String,
     /// What it is about.
     pub aim: Aim,
     /// The diagnostic that it mends, by its code.
     pub code: Option<String>,
-    /// What it does.
+    /// The change that it makes.
     pub change: ActionChange,
 }
 
-/// What an action does.
+/// The change of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ActionChange {
     /// It edits the text.
@@ -59,7 +59,7 @@ pub enum ActionChange {
     Case(CaseAction),
 }
 
-/// A case, and what it needs.
+/// A test case, and what it needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CaseAction {
     /// What a new suite is called.
@@ -73,7 +73,7 @@ pub struct CaseAction {
 }
 
 impl Workspace {
-    /// What may be done in a range of the text of a file.
+    /// The actions available in a range of the text of a file.
     pub fn actions(&self, name: &str, text: &Text, range: TextRange) -> Vec<CodeAction> {
         let around = Around::new(name, text, range.start);
         match around.sort {

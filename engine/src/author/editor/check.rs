@@ -1,8 +1,8 @@
-//! What is wrong with a text, document by document.
+//! The errors of a text, document by document.
 //!
-//! In: a text, and what was found in it before. Out: diagnostics with their places. A document is looked at again if its text
-//! changed, or what it was checked against; what one of several documents can't be read for hides nothing of the others. Of a
-//! definition that changed only those schemas are compiled that are not as they were ([`CheckCounts`] tells how many).
+//! In: a text, and what was found in it before. Out: diagnostics with their places. A document is checked again if its
+//! text changed, or the definitions it depends on; a document that can't be read does not hide the others' diagnostics.
+//! Only the changed schemas of a definition are compiled again ([`CheckCounts`] has their number).
 
 mod definition;
 mod object;
@@ -23,7 +23,7 @@ use crate::value::Value;
 use crate::value::yaml::{Broken, Located, TextPosition, decode_each_located};
 use crate::work;
 
-/// What is told of a document at most.
+/// The most diagnostics per document.
 const FOUND_MAX: usize = 1000;
 
 /// How much a diagnostic weighs.
@@ -31,7 +31,7 @@ const FOUND_MAX: usize = 1000;
 pub enum Severity {
     /// The server refuses it.
     Error,
-    /// The server takes it, and it does not do what it seems to.
+    /// The server accepts it, but it does not do what it seems to.
     Warning,
     /// What is good to know.
     Information,
@@ -72,12 +72,12 @@ pub struct Checks {
 struct CheckedDocument {
     head: Head,
     sort: Sort,
-    /// What it was checked against.
+    /// A hash of the definitions and policies that it was checked against.
     stamp: u64,
     found: Arc<Vec<ByteDiagnostic>>,
 }
 
-/// How much of a text was looked at in its last check.
+/// How much of a text was examined in its last check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CheckCounts {
     /// Documents that were read.
@@ -122,7 +122,7 @@ struct Manifest<'d> {
 }
 
 impl Workspace {
-    /// What is wrong with the text of a file that is open. What it defines is taken, in place of what it defined before.
+    /// The errors of the text of a file that is open. Its definitions replace those that it had before.
     pub fn check(&mut self, name: &str, text: &Text, checks: &mut Checks) -> Vec<Diagnostic> {
         let mut read = checks.read(name, text.as_str());
         let mut counts = CheckCounts::default();
@@ -290,7 +290,7 @@ impl<'t> LocatedDocument<'t> {
         }
     }
 
-    /// What the server says to a manifest.
+    /// The server's verdict on a manifest.
     fn checked(&mut self, manifest: &Manifest<'_>, checked: &crate::author::Checked) {
         for path in &checked.unknown {
             let range = self.range(manifest.located.key_place(&manifest.path(path)));

@@ -1,4 +1,4 @@
-//! What may be written at a place.
+//! Completions at a position.
 //!
 //! In: a text and a position. Out: names and values that may stand there, each with the edit that puts it there: fields and
 //! values of a schema, kinds and versions that are known, and in expressions fields, variables, functions and macros.
@@ -106,7 +106,7 @@ impl Around<'_> {
 }
 
 impl Workspace {
-    /// What may be written at a position of the text of a file.
+    /// The completions at a position of the text of a file.
     pub fn complete(&self, name: &str, text: &Text, position: Position) -> Vec<CompletionItem> {
         let around = Around::new(name, text, position);
         let mut offered = match expression_at(around.text, &around.outline, around.sort, around.offset) {

@@ -1,4 +1,4 @@
-//! Where what stands at a place is defined.
+//! Go to definition: where the name at a position is defined.
 //!
 //! In: a text and a position. Out: the name of a file, and a range in it: of a field or kind its place in the definition, of a
 //! binding's policy and parameters their own, of a field in an expression its schema, of a name in a suite the file.
@@ -26,7 +26,7 @@ pub struct DefinitionTarget {
 }
 
 impl Workspace {
-    /// Where what stands at a position of the text of a file is defined.
+    /// The definition of the name at a position of the text of a file.
     pub fn define(&self, name: &str, text: &Text, position: Position) -> Option<DefinitionTarget> {
         let around = Around::new(name, text, position);
         if let Some(expression) = expression_at(around.text, &around.outline, around.sort, around.offset) {

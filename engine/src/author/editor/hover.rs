@@ -1,4 +1,4 @@
-//! What is to be known of a place.
+//! Hover texts: the documentation of a position.
 //!
 //! In: a text and a position. Out: Markdown, in which everything that comes from a definition is quoted: a type, what it is
 //! for, constraints, rules with their costs; of a name in an expression its type.
@@ -22,7 +22,7 @@ use crate::crd::bounds::{Advice, Bound, advise};
 use crate::crd::validate;
 use crate::crd::validate::expressions::RuleCosts;
 
-/// What is told of a place.
+/// The hover text of a position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hover {
     /// Markdown.
@@ -64,7 +64,7 @@ fn told_name(ExpressionName { name, ty, call }: &ExpressionName, env: &Env) -> S
 }
 
 impl Workspace {
-    /// What is to be known of a position of the text of a file.
+    /// The hover text at a position of the text of a file.
     pub fn hover(&self, name: &str, text: &Text, position: Position) -> Option<Hover> {
         let around = Around::new(name, text, position);
         if let Some(expression) = expression_at(around.text, &around.outline, around.sort, around.offset) {
@@ -160,7 +160,7 @@ impl Workspace {
         Some(Hover { text: out.trim().to_owned(), range }).filter(|hover| !hover.text.is_empty())
     }
 
-    /// What a rule costs, and which bounds would lower that.
+    /// The cost of a rule, and the bounds that would lower it.
     fn price(&self, around: &Around<'_>, expression: &EditedExpression, written: &str) -> Option<String> {
         let (costs, advice) = self.priced_rule(around, expression, written)?;
         let share = costs.cost as f64 * 100.0 / EXPRESSION_ESTIMATE_MAX as f64;

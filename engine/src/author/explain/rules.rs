@@ -1,7 +1,7 @@
 //! A rule in words.
 //!
-//! Operators, the common macros and the tests of strings have phrases. What has none stays as it is written, between
-//! backticks, so that the words never say anything but the rule.
+//! Operators, the common macros and the tests of strings have phrases. Parts without a phrase stay as they are written,
+//! between backticks, so that the words never deviate from the rule.
 
 use super::super::prose;
 use crate::cel::ast::{Ast, Call, Constant, Expr, ExprKind, ListExpr, Select, SourceInfo, operators};
@@ -10,7 +10,7 @@ use crate::cel::escape::unescape;
 use crate::cel::parser::parse_keeping_macros;
 use crate::cel::print::print;
 
-/// Says `rule`; `None` if it does not parse, or if there are no words for any of it.
+/// `rule` in words; `None` if it does not parse, or if no part of it has a phrase.
 pub fn say(rule: &str) -> Option<String> {
     let env = Env::kubernetes(Expressions::Stored);
     let Ast { expr, source } = parse_keeping_macros(SourceInfo::new(rule), &env.library).ok()?;

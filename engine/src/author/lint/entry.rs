@@ -1,6 +1,6 @@
-//! What is said of a lint.
+//! The description of a lint.
 
-/// What a finding is worth.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// A convention that a new kind or version may follow; those that are in use can't, or have reasons not to.
@@ -30,7 +30,7 @@ impl Severity {
 pub struct Lint {
     /// The name that users know it by.
     pub id: &'static str,
-    /// What a finding is worth.
+    /// The severity of its findings.
     pub severity: Severity,
     /// What a finding says.
     pub finds: &'static str,

@@ -1,4 +1,4 @@
-//! What the API conventions advise against, and rules that can't do what they seem to.
+//! Lints for definitions: violations of the API conventions, and rules that can't do what they seem to.
 //!
 //! In: a definition. Out: findings, each with an id, the reason and a remedy. A finding is a fact about the definition, never
 //! a guess about objects. Source: "API Conventions" of the Kubernetes community, by heading.
@@ -47,13 +47,13 @@ const SHARED: &str = "spec.validation.openAPIV3Schema";
 pub struct Finding {
     /// Which lint found it.
     pub lint: &'static Lint,
-    /// The versions that it stands in; none for what concerns all of them.
+    /// The versions that it is in; empty if it concerns all of them.
     pub versions: Vec<String>,
     /// `spec.ports[*]`; empty for the whole object.
     pub path: String,
     /// Its places within the definition: one for each version, or one.
     pub places: Vec<String>,
-    /// What was found.
+    /// The finding, described for people.
     pub message: String,
     /// What to write instead.
     pub fix: String,
@@ -64,7 +64,7 @@ pub struct Finding {
 /// What stands in several versions is one finding. Of versions that are deprecated or not served only errors are told.
 ///
 /// # Errors
-/// A value that the type of definitions can't hold.
+/// A value that does not fit the type of definitions.
 pub fn lint(definition: &Value) -> Result<Vec<Finding>, UnmarshalError> {
     lint_in(Minor::NEWEST, definition)
 }
@@ -72,7 +72,7 @@ pub fn lint(definition: &Value) -> Result<Vec<Finding>, UnmarshalError> {
 /// [`lint`] in that version of Kubernetes.
 ///
 /// # Errors
-/// A value that the type of definitions can't hold.
+/// A value that does not fit the type of definitions.
 pub fn lint_in(minor: Minor, definition: &Value) -> Result<Vec<Finding>, UnmarshalError> {
     let PricedKind { kind, schemas, .. } = DefinedKind::priced(minor, definition)?;
     Ok(lint_kind(&kind, &schemas, definition, &|_| true))
@@ -109,7 +109,7 @@ pub fn lint_kind(
     findings
 }
 
-/// What each rule of a kind can come to, with its version, the path of its node and its text.
+/// The possible results of each rule of a kind, with its version, the path of its node and its text.
 pub fn decisions(kind: &DefinedKind) -> Vec<(String, String, String, RuleDecision)> {
     let (_, costs) = validate::create_with_costs(&kind.definition);
     let mut decisions = Vec::new();
@@ -127,7 +127,7 @@ fn schema_place(index: usize) -> String {
     format!("spec.versions[{index}].schema.openAPIV3Schema")
 }
 
-/// What the server has against the definition, and what it takes but warns of.
+/// The server's errors and warnings for the definition.
 fn look_at_definition(kind: &DefinedKind, written: &Value, wanted: &dyn Fn(&Lint) -> bool, told: &mut LintFindings) {
     let mut found = VersionFindings { version: "", is_used: true, wanted, told };
     conventions::look_at_definition(&mut found, &kind.definition);

@@ -25,7 +25,7 @@ pub(super) struct OlderFault {
 /// question.
 ///
 /// # Errors
-/// A value that the type of definitions can't hold.
+/// A value that does not fit the type of definitions.
 pub fn older(older: &[Minor], newest: Minor, definition: &Value) -> Result<Vec<Finding>, UnmarshalError> {
     if older.is_empty() {
         return Ok(Vec::new());
@@ -36,7 +36,7 @@ pub fn older(older: &[Minor], newest: Minor, definition: &Value) -> Result<Vec<F
 /// [`older`] of a definition of which the newest minor makes `newest`.
 ///
 /// # Errors
-/// A value that the type of definitions can't hold.
+/// A value that does not fit the type of definitions.
 pub fn older_than(older: &[Minor], newest: &DefinedKind, definition: &Value) -> Result<Vec<Finding>, UnmarshalError> {
     let mut told: Vec<OlderFault> = Vec::new();
     for &minor in older {

@@ -1,4 +1,4 @@
-//! What is wrong with rules beside their faults: what they cost, what they read, and what they can come to.
+//! The errors of rules beside their faults: what they cost, what they read, and what they can come to.
 
 use std::collections::{HashMap, HashSet};
 

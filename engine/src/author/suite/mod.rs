@@ -39,7 +39,7 @@ pub struct BrokenCase {
     pub faults: Vec<SuiteError>,
 }
 
-/// What is wrong with a suite, and where in it.
+/// The errors of a suite, and where in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SuiteError {
     /// `cases[3].table[0]`; empty for the whole suite.

@@ -1,4 +1,4 @@
-//! Lists, maps and messages that an expression makes.
+//! Lists, maps and messages that an expression constructs.
 
 use super::Checker;
 use super::assign::most_general;
@@ -40,7 +40,7 @@ impl Checker<'_> {
         self.set_type(id, Type::map(key, value));
     }
 
-    /// What the optional value of an optional entry holds.
+    /// The content type of the optional value of an optional entry.
     fn optional_content(&mut self, id: ExprId, ty: Type) -> Type {
         if let Some(content) = ty.optional_content() {
             return content.clone();
@@ -51,7 +51,7 @@ impl Checker<'_> {
         ty
     }
 
-    /// The most general of two types; dyn if neither is.
+    /// The more general of two types; dyn if neither is.
     fn join(&mut self, previous: Option<Type>, current: Type) -> Type {
         match previous {
             None => current,
@@ -62,7 +62,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Messages: there are none but those that the language takes for values of its own, and those of mutations.
+    /// Checks messages: only those that stand for CEL values, and those of mutations, exist.
     pub(super) fn check_struct(&mut self, id: ExprId, message: &mut Struct) {
         let Struct { type_name, fields } = message;
         let name = type_name.strip_prefix('.').unwrap_or(type_name).to_owned();
@@ -96,8 +96,8 @@ impl Checker<'_> {
         }
     }
 
-    /// A message of the type called `name` has no such `field`. Kubernetes declares the scalars once more, as types without
-    /// fields, and maps as a type with any.
+    /// Reports that the message type `name` has no field `field`. Kubernetes also declares the scalars as types without
+    /// fields, and maps as a type with arbitrary fields.
     fn report_no_field(&mut self, id: ExprId, name: &str, field: &str) {
         let unresolved = match name {
             "map" => return,

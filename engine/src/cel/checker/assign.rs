@@ -1,28 +1,28 @@
-//! Whether a value of one type may stand where another is expected, and what type variables stand for.
+//! Assignability between types, and the bindings of type variables.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::cel::types::{OpaqueType, Type};
 
-/// What type variables stand for so far.
+/// The bindings of type variables so far.
 #[derive(Debug, Default)]
 pub(super) struct Substitutions {
     known: HashMap<Arc<str>, Type>,
-    /// What was known of each variable before it was set, so that an attempt that fails leaves no trace.
+    /// The previous bindings of variables that were set, so that a failed attempt leaves no trace.
     undo: Vec<(Arc<str>, Option<Type>)>,
     variables: u32,
 }
 
 impl Substitutions {
-    /// A type variable that stands for nothing yet.
+    /// A new, unbound type variable.
     pub fn fresh(&mut self) -> Type {
         let name = format!("_var{}", self.variables);
         self.variables += 1;
         Type::Param(Arc::from(name))
     }
 
-    /// Whether one type may stand where the other is; if so, variables in both are set accordingly.
+    /// Whether a value of one type is assignable to the other; if so, binds variables in both accordingly.
     pub fn is_assignable(&mut self, one: &Type, other: &Type) -> bool {
         self.attempt(|this| this.assign(one, other))
     }
@@ -96,7 +96,7 @@ impl Substitutions {
         }
     }
 
-    /// Whether the variable `name`, which is `variable`, may stand for `ty`, and whether it stood for anything before.
+    /// Whether the variable `name`, which is `variable`, may be bound to `ty`, and whether it was bound before.
     fn stand_for(&mut self, ty: &Type, variable: &Type, name: &Arc<str>) -> (bool, bool) {
         if is_exact(ty, variable) {
             return (true, true);
@@ -136,12 +136,12 @@ impl Substitutions {
         }
     }
 
-    /// `ty` with its variables replaced by what they stand for.
+    /// `ty` with its variables replaced by their bindings.
     pub fn substitute(&self, ty: &Type) -> Type {
         self.replace(ty, &|variable| Some(self.find(variable)?.clone()), false)
     }
 
-    /// The same, with dyn for variables that stand for nothing.
+    /// The same, with dyn for unbound variables.
     pub fn finish(&self, ty: &Type) -> Type {
         self.replace(ty, &|variable| Some(self.find(variable)?.clone()), true)
     }
@@ -206,7 +206,7 @@ fn takes_null(ty: &Type) -> bool {
     matches!(ty, Type::Null | Type::Opaque(_) | Type::Object(_) | Type::Duration | Type::Timestamp | Type::Wrapper(_))
 }
 
-/// Whether two types are the same; a wrapper is the same as what it wraps.
+/// Whether two types are equal; a wrapper equals the type it wraps.
 pub(super) fn is_exact(one: &Type, other: &Type) -> bool {
     match (one, other) {
         (Type::Wrapper(scalar), other) if !matches!(other, Type::Wrapper(_)) => scalar.as_type() == *other,

@@ -1,4 +1,4 @@
-//! Whether the format of `'…'.format([…])` fits its arguments, where both are literals.
+//! Checks the format of `'…'.format([…])` against its arguments, if both are literals.
 
 use thiserror::Error;
 
@@ -6,13 +6,13 @@ use super::CheckedExpr;
 use crate::cel::ast::{Call, Constant, Expr, ExprId, ExprKind};
 use crate::cel::types::Type;
 
-/// What is wrong with a call, and with which of its parts.
+/// The error of a call, and the part that it is about.
 pub(super) struct FormatCallError {
     pub at: ExprId,
     pub message: String,
 }
 
-/// What is wrong with the call `id` of `format`; `None` if it is right, or another call.
+/// The error of the call `id` of `format`; `None` if there is no error, or it is another call.
 pub(super) fn fault(checked: &CheckedExpr, id: ExprId, call: &Call) -> Option<FormatCallError> {
     let Some(Expr { kind: ExprKind::Constant(Constant::String(format)), .. }) = &call.target else { return None };
     let [Expr { kind: ExprKind::List(list), .. }] = call.args.as_slice() else { return None };
@@ -38,7 +38,7 @@ enum Wrong {
     Argument(ExprId, String),
 }
 
-/// Reads all clauses; returns how many there are.
+/// Parses all clauses; returns their number.
 fn clauses(checked: &CheckedExpr, format: &[u8], args: &[Expr]) -> Result<usize, Wrong> {
     let mut used = 0;
     let mut rest = format;
@@ -70,7 +70,7 @@ fn clauses(checked: &CheckedExpr, format: &[u8], args: &[Expr]) -> Result<usize,
     Ok(used)
 }
 
-/// Why a clause has no precision that can be read.
+/// Why the precision of a clause can't be parsed.
 #[derive(Debug, Error)]
 enum PrecisionError {
     #[error("could not find end of precision specifier")]
@@ -79,7 +79,7 @@ enum PrecisionError {
     NotANumber { text: String, why: &'static str },
 }
 
-/// What follows the precision of a clause, if there is one.
+/// The text after the precision of a clause, if it has one.
 fn precision(clause: &[u8]) -> Result<&[u8], PrecisionError> {
     let Some(digits) = clause.strip_prefix(b".") else { return Ok(clause) };
     let Some(end) = digits.iter().position(|byte| !byte.is_ascii_digit()) else {
@@ -145,7 +145,7 @@ fn string(checked: &CheckedExpr, arg: &Expr) -> Result<(), Wrong> {
     }
 }
 
-/// The type of an argument; a wrapper counts as what it wraps.
+/// The type of an argument; a wrapper counts as the type it wraps.
 fn type_of(checked: &CheckedExpr, arg: &Expr) -> Type {
     match checked.ty(arg.id) {
         Type::Wrapper(scalar) => scalar.as_type(),

@@ -1,4 +1,4 @@
-//! What Kubernetes looks for in an expression that checks: literals that will never do.
+//! The additional checks of Kubernetes after type checking: literals that are always wrong.
 //!
 //! Elements of a list or map literal that differ in type; durations, timestamps and regular expressions that cannot be
 //! read; formats that do not fit their arguments.
@@ -11,7 +11,8 @@ use crate::cel::library::time;
 use crate::cel::types::Type;
 use crate::meta::{duration, minor::Minor, pattern::Pattern};
 
-/// All faults; those of aggregates only where these must be of one type, those of constants only where it `validates` them.
+/// All faults; those of lists and maps only if their elements must have one type, those of constants only if it
+/// `validates` them.
 pub(super) fn faults(checked: &CheckedExpr, homogeneous: bool, validates: bool) -> Vec<Issue> {
     let mut search =
         LiteralSearch { checked, homogeneous, validates, mixed: Vec::new(), unreadable: Vec::new(), unfit: Vec::new() };
@@ -20,13 +21,13 @@ pub(super) fn faults(checked: &CheckedExpr, homogeneous: bool, validates: bool) 
     [mixed, unreadable, unfit].concat()
 }
 
-/// The version of Kubernetes that began to hold templates of `format` against what they are given.
+/// The version of Kubernetes that began to check the templates of `format` against their arguments.
 const FORMATS_SINCE: Minor = Minor::of(31);
 
 struct LiteralSearch<'c> {
     checked: &'c CheckedExpr,
     homogeneous: bool,
-    /// Whether constants of calls are looked at.
+    /// Whether constant arguments of calls are checked.
     validates: bool,
     mixed: Vec<Issue>,
     unreadable: Vec<Issue>,
@@ -34,7 +35,7 @@ struct LiteralSearch<'c> {
 }
 
 impl LiteralSearch<'_> {
-    /// Arguments of `format` may be mixed. Where templates are not held against them, the nearest call decides.
+    /// Arguments of `format` may have mixed types. In versions that don't check templates, the nearest call decides.
     fn look_at(&mut self, expr: &Expr, in_format: bool) {
         let mut within = in_format;
         match &expr.kind {
@@ -61,7 +62,7 @@ impl LiteralSearch<'_> {
         self.mixed.push(self.issue(id, format!("expected type '{expected}' but found '{actual}'")));
     }
 
-    /// The type of an element; of what an optional element holds.
+    /// The type of an element; for an optional element, that of its content.
     fn type_of(&self, id: ExprId, optional: bool) -> Type {
         let ty = self.checked.ty(id);
         let content = if optional { ty.optional_content() } else { None };

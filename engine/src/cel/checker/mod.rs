@@ -1,7 +1,8 @@
 //! The type checker: an [`Ast`] and an [`Env`] make a [`CheckedExpr`], or positioned errors.
 //!
-//! Overloads are resolved by the types of the arguments; of several that fit, all are kept, and the result is dyn unless
-//! they agree. Faults have the texts and the order of cel-go. [`literals`] looks over what has passed.
+//! Overloads are resolved by the types of the arguments; of several that fit, all are kept, and the result is dyn
+//! unless they agree. Faults have the texts and the order of cel-go. [`literals`] makes further checks if there are
+//! none.
 
 use std::sync::Arc;
 
@@ -70,7 +71,7 @@ pub fn check(ast: Ast, env: &Env) -> Result<CheckedExpr, Issues> {
 struct Checker<'e> {
     env: &'e Env,
     source: &'e SourceInfo,
-    /// The variables of the macros around, the innermost last.
+    /// The variables of the enclosing macros, the innermost last.
     locals: Vec<(String, Type)>,
     substitutions: Substitutions,
     types: Vec<Option<Type>>,
@@ -132,7 +133,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Notes that the node `id` is the variable, constant or type called `name`.
+    /// Records that the node `id` is the variable, constant or type `name`.
     fn refer(&mut self, id: ExprId, name: &str) {
         let value = wellknown::constant(name.strip_prefix('.').unwrap_or(name));
         set(&mut self.references, id, Reference::Ident { name: name.to_owned(), value });
@@ -149,7 +150,7 @@ impl Checker<'_> {
         self.locals.iter().rev().find(|(local, _)| local == name).map(|(_, ty)| ty)
     }
 
-    /// The name and type of what a simple name stands for.
+    /// The qualified name and type of the declaration that a simple name refers to.
     fn resolve(&self, name: &str) -> Option<(String, Type)> {
         let local = self.local(name);
         if let (Some(ty), false) = (local, name.starts_with('.')) {
@@ -190,7 +191,7 @@ impl Checker<'_> {
         self.set_type(id, if *test_only { Type::Bool } else { self.substitutions.substitute(&ty) });
     }
 
-    /// The type of a field of an operand that is checked already.
+    /// The type of a field of an operand that was checked before.
     fn field_type(&mut self, id: ExprId, operand: ExprId, field: &str, optional: bool) -> Type {
         let operand = self.substitutions.substitute(&self.ty(operand));
         let content = operand.optional_content();
@@ -326,7 +327,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The result of an overload, if such arguments fit it.
+    /// The result type of an overload, if the arguments match it.
     fn fit(&mut self, overload: &Overload, args: &[Type]) -> Option<Type> {
         if overload.type_params.is_empty() {
             let fits = self.substitutions.are_assignable(args, &overload.params);

@@ -1,4 +1,4 @@
-//! What names stand for, where nobody checks the types.
+//! Name resolution without type checking.
 
 use super::text::qualified_name;
 use super::{CheckedExpr, Reference, set};
@@ -7,10 +7,10 @@ use crate::cel::env::Env;
 use crate::cel::types::Type;
 use crate::cel::wellknown;
 
-/// Resolves the names of `ast` in `env` and leaves every type to the evaluation. A name that `env` does not have fails
-/// when it is evaluated; so does a call with arguments that its function does not take.
+/// Resolves the names of `ast` in `env` and leaves all types to the evaluation. A name that `env` does not have fails
+/// when it is evaluated; so does a call whose arguments match no overload.
 ///
-/// Of a qualified name the longest part that is declared counts, unless its first name is a variable of a macro.
+/// The longest declared prefix of a qualified name counts, unless its first name is a variable of a macro.
 pub fn resolve(ast: Ast, env: &Env) -> CheckedExpr {
     let Ast { mut expr, source } = ast;
     let mut resolver = Resolver { env, locals: Vec::new(), types: Vec::new(), references: Vec::new() };
@@ -21,9 +21,9 @@ pub fn resolve(ast: Ast, env: &Env) -> CheckedExpr {
 
 struct Resolver<'e> {
     env: &'e Env,
-    /// The variables of the macros around, the innermost last.
+    /// The variables of the enclosing macros, the innermost last.
     locals: Vec<String>,
-    /// Those of names that stand for types.
+    /// The types that names stand for.
     types: Vec<Option<Type>>,
     references: Vec<Option<Reference>>,
 }
@@ -55,7 +55,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The name of the variable, constant or type that the node `id` is, if it is one of the environment's.
+    /// The name of the variable, constant or type that the node `id` refers to, if the environment declares it.
     fn global(&mut self, id: ExprId, first: &str, qualified: &str) -> Option<String> {
         let is_hidden = self.locals.iter().any(|local| local == first.trim_start_matches('.'));
         if is_hidden && !first.starts_with('.') {

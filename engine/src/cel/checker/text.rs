@@ -1,15 +1,15 @@
-//! Names and types as messages have them.
+//! Names and types as messages show them.
 
 use crate::cel::ast::{Expr, ExprKind};
 use crate::cel::types::Type;
 use crate::meta::minor::Minor;
 
-/// The message as `minor` words it: with the name that it had for optional types.
+/// The message in the words of `minor`, with its name for optional types.
 pub(super) fn in_words_of(minor: Minor, message: String) -> String {
     if minor < Type::OPTIONAL_SINCE { message.replace("optional_type(", "optional(") } else { message }
 }
 
-/// The first name and the whole text of a chain of selections; of a name alone unless `selected`.
+/// The first name and the whole text of a chain of selections; for a lone name unless `selected`.
 pub(super) fn qualified_name(expr: &Expr, selected: bool) -> Option<(&str, String)> {
     let mut fields = Vec::new();
     let mut expr = expr;

@@ -1,45 +1,45 @@
-//! What a call did cost, by the sizes of its arguments and its result.
+//! The actual cost of a call, by the sizes of its arguments and its result.
 
 use super::model;
 use crate::cel::eval::Value;
 use crate::meta::minor::Minor;
 use crate::work;
 
-/// A call that was made. Where an argument or the result is an error, null stands for it, and its size is 1.
+/// A completed call. If an argument or the result is an error, it is replaced by null, whose size is 1.
 #[derive(Debug)]
 pub struct Called<'c, 'a> {
     /// The target of a member function is the first of these.
     pub arguments: &'c [Value<'a>],
-    /// What the call came to.
+    /// The result of the call.
     pub result: &'c Value<'a>,
 }
 
 impl<'c, 'a> Called<'c, 'a> {
-    /// The argument that every call has which is priced by its arguments.
+    /// The first argument, which every call has that is priced by its arguments.
     pub fn first(&self) -> &'c Value<'a> {
         self.arguments.first().unwrap_or(self.result)
     }
 
-    /// The size of the argument at `at`; 1 where there is none.
+    /// The size of the argument at `at`; 1 if there is none.
     pub fn size(&self, at: usize) -> u64 {
         self.arguments.get(at).map_or(1, Value::size)
     }
 
-    /// The same, of what an optional holds where the argument is one.
+    /// The same, for the content of an argument that is an optional.
     pub fn content_size(&self, at: usize) -> u64 {
         self.arguments.get(at).map_or(1, Value::content_size)
     }
 }
 
-/// What comparing two values costs by their sizes, as far as the shorter one goes.
+/// The cost of comparing two values of these sizes, up to the length of the shorter one.
 pub fn comparison(left: u64, right: u64) -> u64 {
     scale(left.min(right), model::TRAVERSAL)
 }
 
-/// The version of Kubernetes from which on values of the libraries' own types are compared at once.
+/// The version of Kubernetes since which comparing values of the libraries' own types takes one step.
 pub(in crate::cel) const OWN_TYPES_SINCE: Minor = Minor::of(32);
 
-/// What `left == right` costs. Quantities, addresses, networks, formats, URLs and versions are compared at once.
+/// The cost of `left == right`. Comparing quantities, addresses, networks, formats, URLs and versions takes one step.
 pub(in crate::cel) fn equality(left: &Value<'_>, right: u64) -> u64 {
     match left {
         Value::Opaque(_) => model::CALL,
@@ -57,18 +57,18 @@ pub fn scale_down(size: u64, factor: f64) -> u64 {
     (size as f64 * factor) as u64
 }
 
-/// What applying a regular expression costs. An empty text is not free: its expression may be dear.
+/// The cost of applying a regular expression. An empty text is not free: the expression may be expensive.
 pub fn match_regex(text_size: u64, regex_size: u64) -> u64 {
     let text_cost = ((1.0 + text_size as f64) * model::TRAVERSAL).ceil() as u64;
     text_cost.saturating_mul(scale(regex_size, model::REGEX))
 }
 
-/// What making a list costs.
+/// The cost of creating a list.
 pub fn allocate_list(factor: f64, size: u64) -> u64 {
     scale_down(size, factor).saturating_add(model::CALL + model::MAKE_LIST)
 }
 
-/// Every text within a value, and 1 for whatever else is not a container.
+/// The size of all texts within a value, and 1 for everything else that is not a container.
 pub fn traverse(value: &Value<'_>) -> u64 {
     work::step();
     if let Some(bytes) = value.text_bytes() {

@@ -1,6 +1,6 @@
-//! What a call costs apart from its arguments, as a value: a formula over sizes that are ranges, and the same over values.
+//! The cost of a call apart from its arguments, as data: a formula over ranges of sizes, and the same over values.
 //!
-//! A formula stands beside the function that it prices. Here are those that functions of several families share.
+//! A formula is defined beside its function. Here are those shared by several families of functions.
 
 use super::actual::{self, Called};
 use super::estimate::{Estimate, Sizes};
@@ -10,26 +10,26 @@ use super::range::Range;
 /// The price of a call.
 #[derive(Clone, Copy, Debug)]
 pub enum Cost {
-    /// One step, whatever the arguments: the standard.
+    /// One step, whatever the arguments: the default.
     One,
     /// By the sizes of the arguments and the result.
     BySize(Formula),
 }
 
-/// The two sides of a price, and what goes with it.
+/// The estimated and the actual price, with their conditions.
 #[derive(Clone, Copy, Debug)]
 pub struct Formula {
     estimate: fn(&Sizes<'_, '_>) -> Estimate,
     actual: fn(&Called<'_, '_>) -> u64,
-    /// Kubernetes prices its functions by their names, cel-go its own by their overloads. So only a price by name is known
-    /// where the evaluation has to find the overload.
+    /// Kubernetes prices its functions by their names, cel-go its own by their overloads. So only a price by name is
+    /// known if the overload is only found at evaluation.
     is_of_name: bool,
     pub(in crate::cel) wants: Wants,
-    /// Elements are compared with each other, which may take long before it is priced.
+    /// Elements are compared in pairs, which may take long before the cost is known.
     pub(in crate::cel) compares_pairs: bool,
 }
 
-/// What the reference insists on to price a call at all.
+/// The argument that the reference requires to price a call at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wants {
     Anything,
@@ -40,17 +40,17 @@ pub enum Wants {
 }
 
 impl Cost {
-    /// A price that goes with one overload.
+    /// A price for one overload.
     pub const fn of_overload(estimate: fn(&Sizes<'_, '_>) -> Estimate, actual: fn(&Called<'_, '_>) -> u64) -> Cost {
         Cost::BySize(Formula { estimate, actual, is_of_name: false, wants: Wants::Anything, compares_pairs: false })
     }
 
-    /// A price that goes with the name of the function, whichever overload is called.
+    /// A price for the name of the function, whichever overload is called.
     pub const fn of_name(estimate: fn(&Sizes<'_, '_>) -> Estimate, actual: fn(&Called<'_, '_>) -> u64) -> Cost {
         Cost::BySize(Formula { estimate, actual, is_of_name: true, wants: Wants::Anything, compares_pairs: false })
     }
 
-    /// The same, where such an argument is wanted.
+    /// The same with such a required argument.
     #[must_use]
     pub(in crate::cel) const fn wanting(self, wants: Wants) -> Cost {
         match self {
@@ -59,7 +59,7 @@ impl Cost {
         }
     }
 
-    /// The same of what compares elements with each other: where these are too many, the call is not made.
+    /// The same for a call that compares elements in pairs: if these are too many, the call is not made.
     #[must_use]
     pub(in crate::cel) const fn comparing_pairs(self) -> Cost {
         match self {
@@ -72,7 +72,7 @@ impl Cost {
         matches!(self, Cost::BySize(Formula { is_of_name: true, .. }))
     }
 
-    /// What a call costs by what is known of the sizes of its arguments.
+    /// The estimated cost of a call, by what is known of the sizes of its arguments.
     pub(in crate::cel) fn estimate(&self, sizes: &Sizes<'_, '_>) -> Estimate {
         match self {
             Cost::BySize(formula) if !sizes.is_empty() => (formula.estimate)(sizes),
@@ -82,13 +82,13 @@ impl Cost {
 }
 
 impl Formula {
-    /// What a call cost that was made.
+    /// The actual cost of a call.
     pub(in crate::cel) fn actual(&self, called: &Called<'_, '_>) -> u64 {
         if called.arguments.is_empty() { model::CALL } else { (self.actual)(called) }
     }
 }
 
-/// A text is gone through, and the result is as large: `trim`.
+/// A text is traversed, and the result has the same size: `trim`.
 pub const TRAVERSE: Cost = Cost::of_name(
     |sizes| Estimate::of(sizes.size(0).scale(model::TRAVERSAL)).with_result(sizes.size(0)),
     |called| actual::scale(called.size(0), model::TRAVERSAL),
@@ -100,7 +100,7 @@ pub const PARSE: Cost = Cost::of_name(
     |called| actual::scale(called.size(0), model::TRAVERSAL),
 );
 
-/// The shorter operand is gone through: `!=`, and comparisons of strings and bytes.
+/// The shorter operand is traversed: `!=`, and comparisons of strings and bytes.
 pub const COMPARE: Cost = Cost::of_overload(
     |sizes| Estimate::of(sizes.comparison()),
     |called| actual::comparison(called.content_size(0), called.content_size(1)),
@@ -112,12 +112,12 @@ pub const EACH_ELEMENT: Cost = Cost::of_name(
     |called| actual::traverse(called.first()),
 );
 
-/// What applying a regular expression costs by the estimate. An empty text is not free: its expression may be dear.
+/// The estimated cost of applying a regular expression. An empty text is not free: the expression may be expensive.
 pub fn match_regex(text: Range, regex: Range) -> Range {
     text.plus(Range::fixed(1)).scale(model::TRAVERSAL).times(regex.scale(model::REGEX))
 }
 
-/// What making a list costs by the estimate, which has the size of the result.
+/// The estimated cost of creating a list, with its size as the size of the result.
 pub fn allocate_list(factor: f64, size: Range) -> Estimate {
     Estimate::of(size.scale(factor).plus(Range::fixed(model::CALL + model::MAKE_LIST))).with_result(size)
 }

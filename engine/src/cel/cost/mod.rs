@@ -1,9 +1,9 @@
-//! What expressions cost.
+//! The cost of expressions.
 //!
-//! What a call costs is a value of its overload, a [`Cost`]: one formula is read with sizes that are ranges, before an
-//! expression is accepted ([`estimate`](estimate())), another one with the sizes of values, while it runs. [`model`] holds
-//! the constants that belong to no function. The estimate is not a bound on what evaluation costs: keys of maps count as empty
-//! in it, as in the reference.
+//! The cost of a call is part of its overload, a [`Cost`]: one formula works on ranges of sizes, before an expression
+//! is accepted ([`estimate`](estimate())), another one on the sizes of values, while it runs. [`model`] holds the
+//! constants that belong to no function. The estimate is not a bound on what evaluation costs: keys of maps count as
+//! empty in it, as in the reference.
 //!
 //! ```
 //! use kubeskiff_engine::cel::cost::{Range, estimate};

@@ -8,7 +8,7 @@ pub const MAKE_LIST: u64 = 10;
 pub const MAKE_MAP: u64 = 30;
 /// Making a struct, apart from its fields.
 pub const MAKE_STRUCT: u64 = 40;
-/// A call, where no formula says more.
+/// A call without a formula of its own.
 pub const CALL: u64 = 1;
 /// Going through a text once, per character (of bytes: per byte).
 pub const TRAVERSAL: f64 = 0.1;
@@ -21,11 +21,11 @@ pub const COMPARE_PAIR: f64 = 2.0;
 
 /// The largest request, in bytes.
 pub const REQUEST_SIZE_BYTES_MAX: u64 = 3 * 1024 * 1024;
-/// What an expression may cost by the estimate, times its cardinality.
+/// The maximum estimated cost of an expression, times its cardinality.
 pub const EXPRESSION_ESTIMATE_MAX: u64 = 10_000_000;
-/// What the expressions of a schema may cost by the estimate.
+/// The maximum estimated cost of all expressions of a schema.
 pub const SCHEMA_ESTIMATE_MAX: u64 = 100_000_000;
-/// What one evaluation of an expression may cost.
+/// The maximum cost of one evaluation of an expression.
 pub const CALL_LIMIT: u64 = 1_000_000;
-/// What the expressions of an object may cost, each as often as it is evaluated.
+/// The maximum cost of all evaluations of expressions for an object.
 pub const OBJECT_BUDGET: u64 = 10_000_000;

@@ -1,19 +1,19 @@
-//! Ways from a variable to a value, as the estimate follows them through the declared types.
+//! Paths from a variable to a value, as the estimate follows them through the declared types.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 /// The steps from a variable: the variable itself, then names of fields, `@items`, `@indices`, `@keys` and `@values`.
-/// Empty for a value that no variable leads to.
+/// Empty for a value that is not reached from a variable.
 ///
-/// A path that was made longer shares its steps with what it was made from as long as there is room, so that a second
-/// extension of the same path changes the first one. That is how slices grow in the reference, and it shows: in
+/// An extended path shares its steps with the original path as long as there is capacity, so that a second extension of
+/// the same path changes the first one. That is how slices grow in the reference, and it has visible effects: in
 /// `self.a.b.all(x, x.c.all(y, y.d.all(z, y.e == z)))` the path of `z` goes through `e`, not `d`, once `y.e` was seen.
 #[derive(Clone, Debug, Default)]
 pub struct Path<'e> {
     steps: Option<Rc<RefCell<Vec<&'e str>>>>,
     length: usize,
-    /// Of `steps`; the vector itself may have reserved more.
+    /// The capacity of `steps` in Go; the vector itself may have reserved more.
     capacity: usize,
 }
 
@@ -22,7 +22,7 @@ impl<'e> Path<'e> {
         Path::default().child(name)
     }
 
-    /// This and one step more; overwrites what was appended to this path before, if there was room for it.
+    /// This path with one more step; overwrites what was appended to this path before, if there is capacity for it.
     pub fn child(&self, step: &'e str) -> Path<'e> {
         match &self.steps {
             Some(steps) if self.length < self.capacity => {
@@ -43,7 +43,7 @@ impl<'e> Path<'e> {
         }
     }
 
-    /// The same steps in memory of their own, with one more.
+    /// The same steps in new memory, with one more.
     pub fn copied_child(&self, step: &'e str) -> Path<'e> {
         let mut steps = Vec::with_capacity(self.length + 1);
         self.read(|own| steps.extend_from_slice(own));
@@ -51,7 +51,7 @@ impl<'e> Path<'e> {
         Path { length: steps.len(), capacity: steps.len(), steps: Some(Rc::new(RefCell::new(steps))) }
     }
 
-    /// What `look` makes of the steps.
+    /// The result of `look` on the steps.
     pub fn read<R>(&self, look: impl FnOnce(&[&'e str]) -> R) -> R {
         match &self.steps {
             Some(steps) => look(&steps.borrow()[..self.length]),

@@ -1,4 +1,4 @@
-//! Sizes and costs that are known within bounds.
+//! Ranges of sizes and costs.
 
 /// From `min` to `max`, both included: a size or a cost. Arithmetic saturates at `u64::MAX`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct Range {
 impl Range {
     /// A size that nothing is known about.
     pub const UNKNOWN: Range = Range { min: 0, max: u64::MAX };
-    /// Contains nothing: what the union of no ranges is.
+    /// Contains nothing: the union of no ranges.
     pub const EMPTY: Range = Range { min: u64::MAX, max: 0 };
 
     /// From `min` to `max`.
@@ -25,13 +25,13 @@ impl Range {
         Range { min: value, max: value }
     }
 
-    /// The sum, which stays at the largest number.
+    /// The sum; saturates.
     #[must_use]
     pub fn plus(self, other: Range) -> Range {
         Range { min: self.min.saturating_add(other.min), max: self.max.saturating_add(other.max) }
     }
 
-    /// The product, which stays at the largest number.
+    /// The product; saturates.
     #[must_use]
     pub fn times(self, other: Range) -> Range {
         Range { min: self.min.saturating_mul(other.min), max: self.max.saturating_mul(other.max) }

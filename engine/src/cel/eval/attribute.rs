@@ -5,7 +5,7 @@ use super::show::go_type;
 use super::show::show;
 use super::value::Value;
 
-/// What is at `key` in `value`; nothing only if that `may_miss`.
+/// The value at `key` in `value`; `None` only if it `may_miss`.
 pub(super) fn qualify<'a>(value: &Value<'a>, key: &Value<'_>, may_miss: bool) -> Result<Option<Value<'a>>, EvalError> {
     match value {
         Value::Map(map) => match map.find(key)? {
@@ -30,7 +30,7 @@ pub(super) fn qualify<'a>(value: &Value<'a>, key: &Value<'_>, may_miss: bool) ->
     }
 }
 
-/// Whether a value that was computed can be a key at all.
+/// Checks that a computed value can be a key at all.
 pub(super) fn check_key(key: &Value<'_>) -> Result<(), EvalError> {
     match key {
         Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::String(_) => Ok(()),

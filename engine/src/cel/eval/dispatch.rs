@@ -1,4 +1,4 @@
-//! Which overload takes the arguments that a call turns out to have.
+//! Dispatch: selects the overload for the arguments of a call at run time.
 
 use super::error::EvalError;
 use super::node::{CallNode, Candidate, Shortcut};
@@ -8,8 +8,8 @@ use crate::cel::function::{Mismatch, Trait};
 use crate::cel::types::Type;
 
 impl CallNode {
-    /// Calls the first overload that takes `arguments`; with a constant regular expression, nobody looks at these before
-    /// what they hold is taken out.
+    /// Calls the first overload that accepts `arguments`; with a constant regular expression, optionals among these are
+    /// not unwrapped first.
     pub(super) fn invoke<'a>(
         &'a self,
         scope: &mut CallScope<'_>,
@@ -25,7 +25,7 @@ impl CallNode {
 
     fn dispatch<'a>(&'a self, scope: &mut CallScope<'_>, arguments: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
         let overload = self.overloads.iter().find(|overload| overload.takes(arguments)).or_else(|| {
-            // One implementation for all types finds out for itself what it was given.
+            // A single implementation for all types checks its arguments itself.
             self.overloads.first().filter(|_| self.is_for_any(arguments))
         });
         let overload = overload.or_else(|| self.unguarded(arguments));
@@ -35,7 +35,7 @@ impl CallNode {
         }
     }
 
-    /// Whether the first of `arguments` has what all overloads of the function ask of it.
+    /// Whether the first of `arguments` has the trait that all overloads of the function require.
     fn is_for_any(&self, arguments: &[Value<'_>]) -> bool {
         match (self.mismatch, arguments.first()) {
             (Mismatch::Trait(operation), Some(first)) => has_trait(first, operation),
@@ -43,7 +43,7 @@ impl CallNode {
         }
     }
 
-    /// The overload for so many arguments, where the function says itself what it does not take.
+    /// The overload for this number of arguments, if the function reports mismatches itself.
     fn unguarded(&self, arguments: &[Value<'_>]) -> Option<&Candidate> {
         let takes = |overload: &&Candidate| overload.declaration.params.len() == arguments.len();
         self.overloads.iter().filter(|_| self.mismatch == Mismatch::Unguarded).find(takes)
@@ -98,7 +98,7 @@ impl Candidate {
     }
 }
 
-/// Whether a parameter of the type `ty` takes `value`. Of lists and maps the first entry is looked at.
+/// Whether a parameter of the type `ty` accepts `value`. Only the first entry of lists and maps is checked.
 fn fits(ty: &Type, value: &Value<'_>) -> bool {
     match (ty, value) {
         (Type::Dyn | Type::Any | Type::Param(_), _) => true,
@@ -130,7 +130,7 @@ fn fits(ty: &Type, value: &Value<'_>) -> bool {
     }
 }
 
-/// What an optional holds; the name of a type; any other value itself.
+/// The content of an optional; the name of a type; any other value itself.
 fn content<'a>(value: &Value<'a>) -> Value<'a> {
     match value {
         Value::Optional(Some(held)) => content(held),
@@ -143,7 +143,7 @@ fn holds_anything(ty: &Type) -> bool {
     matches!(ty, Type::Dyn | Type::Any | Type::Param(_))
 }
 
-/// Whether `+` may begin with the value.
+/// Whether `+` accepts the value as its left operand.
 pub(super) fn is_adder(value: &Value<'_>) -> bool {
     has_trait(value, Trait::Adder)
 }

@@ -20,7 +20,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Equality within lists and maps, where null is a value like others.
+    /// Equality within lists and maps, where null is an ordinary value.
     pub(super) fn equals(&self, other: &Value<'a>) -> Result<bool, EvalError> {
         work::step();
         Ok(match (self, other) {
@@ -65,7 +65,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Equality as cel-go has it: the integer is rounded to a double.
+/// Equality as in cel-go: the integer is rounded to a double.
 fn compares_to_int(double: f64, int: i64) -> bool {
     double >= i64::MIN as f64 && double <= i64::MAX as f64 && double == int as f64
 }

@@ -1,4 +1,4 @@
-//! What an evaluation can end in beside a value.
+//! The errors of an evaluation.
 
 use std::borrow::Cow;
 
@@ -7,16 +7,16 @@ use thiserror::Error;
 /// Why an expression has no value.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum EvalError {
-    /// The evaluation failed; the text is cel-go's. `&&`, `||` and the like may pass over it.
+    /// The evaluation failed; the text is cel-go's. `&&`, `||` and the like may absorb it.
     #[error("{0}")]
     Failed(Cow<'static, str>),
-    /// No overload of a function takes these values; with the call, where it is told. Like a failure otherwise.
+    /// No overload of a function accepts these values; with the call, if it is reported. Otherwise like a failure.
     #[error("no such overload{}", after_colon(.0.as_deref()))]
     NoSuchOverload(Option<Box<str>>),
-    /// The evaluation became too dear and was given up; nothing passes over that.
+    /// The evaluation exceeded its cost limit and was aborted; nothing absorbs that.
     #[error("operation cancelled: actual cost limit exceeded")]
     CostLimitExceeded,
-    /// Where the reference itself fails, in Go's words; nothing passes over that either.
+    /// The reference itself fails here, with these words; nothing absorbs that either.
     #[error("internal error: {0}")]
     Internal(Box<str>),
 }
@@ -27,17 +27,17 @@ impl EvalError {
         EvalError::Failed(text.into())
     }
 
-    /// No overload takes values as these, where it is not said of which function.
+    /// No overload accepts these values, without the name of the function.
     pub const fn no_such_overload() -> Self {
         EvalError::NoSuchOverload(None)
     }
 
-    /// No overload takes the values of `call`.
+    /// No overload accepts the values of `call`.
     pub fn no_overload_of(call: impl Into<Box<str>>) -> Self {
         EvalError::NoSuchOverload(Some(call.into()))
     }
 
-    /// Whether the evaluation is over, so that nothing passes over the error.
+    /// Whether the evaluation is over, so that nothing absorbs the error.
     pub fn is_final(&self) -> bool {
         match self {
             EvalError::Failed(_) | EvalError::NoSuchOverload(_) => false,

@@ -1,8 +1,8 @@
 //! The host's JSON as values, read in place.
 //!
-//! A [`HostForm`] says how a node of an object shows itself to expressions. It follows from the schema and is made once;
-//! reading a node costs no more than looking at it, and nothing below it is touched. What does not fit its form is an
-//! error with the text of the reference, for an object may be evaluated that was never validated.
+//! A [`HostForm`] describes how expressions see a node of an object. It follows from the schema and is made once;
+//! reading a node does not touch anything below it. A value that does not fit its form is an error with the text of the
+//! reference, as objects may be evaluated that were never validated.
 //! Source: k8s.io/apiserver 1.37, values of unstructured objects.
 
 use std::sync::Arc;
@@ -14,61 +14,62 @@ use super::strfmt;
 use super::value::Value;
 use crate::value::{Map as Fields, Value as Json, go_type};
 
-/// How a node of the host's object shows itself. What is below it is shared: rules stand at many nodes of one schema.
+/// How expressions see a node of the host's object. The forms below it are shared: rules are at many nodes of one
+/// schema.
 #[derive(Clone, Debug, Default)]
 pub struct HostForm {
-    /// Whether null is a value of it.
+    /// Whether null is one of its values.
     pub nullable: bool,
-    /// Whether null as the value of a field makes objects differ, even from themselves.
+    /// Whether a field that is null makes objects differ, even from themselves.
     pub nulls_differ: bool,
     pub shape: HostShape,
 }
 
-/// What a node is by its schema.
+/// The kind of a node by its schema.
 #[derive(Clone, Debug, Default)]
 pub enum HostShape {
     Boolean,
     Integer,
     Number,
     String,
-    /// A string that is a span of time.
+    /// A string that is a duration.
     Duration,
     /// A string that is a day.
     Date,
-    /// A string that is a point in time.
+    /// A string that is a timestamp.
     DateTime,
     /// A string that is bytes in base64.
     Bytes,
     IntOrString,
     List(Box<ListForm>),
-    /// A list of a type that there is not.
+    /// A list of an unknown type.
     UnknownList(String),
-    /// A list of no known items.
+    /// A list whose items are unknown.
     BareList,
     Map(MapForm),
-    /// Anything at all; it only has equality.
+    /// Any value; it only has equality.
     #[default]
     Preserved,
-    /// A type that there is not.
+    /// An unknown type.
     Unknown(String),
 }
 
-/// A list, and what its `x-kubernetes-list-type` says.
+/// A list, with its `x-kubernetes-list-type`.
 #[derive(Clone, Debug)]
 pub struct ListForm {
     pub item: Arc<HostForm>,
     pub kind: ListKind,
 }
 
-/// When lists are equal, and what their sum is.
+/// The equality and the sum of lists.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum ListKind {
-    /// By their items in order; the sum is one after the other.
+    /// Equality by items in order; the sum is the concatenation.
     #[default]
     Atomic,
-    /// By their items in any order; the sum is the union.
+    /// Equality by items in any order; the sum is the union.
     Set,
-    /// By their items in any order; the sum replaces items of the same keys. The keys are escaped names.
+    /// Equality by items in any order; the sum replaces items with the same keys. The keys are escaped names.
     Map(Vec<String>),
 }
 
@@ -91,7 +92,7 @@ pub struct HostField {
 }
 
 impl HostForm {
-    /// How the items of a list show themselves, or the values of a map, where that is known.
+    /// The form of the items of a list, or of the values of a map, if it is known.
     pub fn element(&self) -> Option<&Arc<HostForm>> {
         match &self.shape {
             HostShape::List(list) => Some(&list.item),
@@ -100,7 +101,7 @@ impl HostForm {
         }
     }
 
-    /// How the field `name` of an object shows itself, where it has one.
+    /// The form of the field `name` of an object, if it has one.
     pub fn field(&self, name: &str) -> Option<&Arc<HostForm>> {
         match &self.shape {
             HostShape::Map(MapForm::Fields(fields)) => fields.get(name).map(|field| &field.form),

@@ -35,12 +35,12 @@ pub struct OwnedList<'a> {
     kind: ListType<'a>,
 }
 
-/// As [`ListKind`]: the sum of lists of the host stays a list of their kind.
+/// As [`ListKind`]: the sum of lists of the host keeps their kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum ListType<'a> {
     #[default]
     Atomic,
-    /// The sum of two lists of the expression, which is told apart from other lists by its name in Go alone.
+    /// The sum of two lists of the expression, which only differs from other lists by the name of its Go type.
     Sum,
     Set,
     Map(&'a [String]),
@@ -126,7 +126,7 @@ impl<'a> List<'a> {
         }
     }
 
-    /// The name that Go has for its type, which a few errors tell.
+    /// The name of its Go type, which a few errors show.
     pub(super) fn go_type(&self) -> &'static str {
         match (self.kind(), self.is_host()) {
             (ListType::Atomic | ListType::Sum, true) => "*common.unstructuredList",
@@ -254,7 +254,7 @@ impl<'a> List<'a> {
                 Ok(true)
             }
             ListType::Atomic | ListType::Sum => {
-                // What can't be compared does not make a literal differ.
+                // Items that can't be compared do not make a literal differ.
                 let differs = |(item, its): (Result<Value<'a>, EvalError>, Result<Value<'a>, EvalError>)| matches!((item, its), (Ok(item), Ok(its)) if item.is(&its) == Ok(false));
                 Ok(!self.iter().zip(other.iter()).any(differs))
             }
@@ -334,7 +334,7 @@ fn merge<'a>(items: &mut Vec<Value<'a>>, other: &List<'a>, keys: &[String]) -> R
     Ok(())
 }
 
-/// A scalar by which items are told apart. Numbers of different types differ.
+/// A scalar that identifies items. Numbers of different types differ.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum ScalarKey<'v> {
     Null,

@@ -1,7 +1,7 @@
 //! From a checked expression to its compiled form.
 //!
-//! Names become places, calls are bound to what they do and cost, constant parts are evaluated. What an expression does
-//! wrong with constants alone shows here, before it is ever evaluated.
+//! Names become indices, calls are bound to their implementations and costs, constant parts are evaluated. Errors that
+//! depend on constants only are found here, before any evaluation.
 
 use std::sync::Arc;
 
@@ -32,17 +32,17 @@ const OPTIONALS_CHECKED_SINCE: Minor = Minor::of(37);
 pub struct Program {
     root: PlanNode,
     slots: usize,
-    /// How many parts stand in each other at most.
+    /// The maximum nesting of its parts.
     levels: usize,
     variables: Vec<String>,
 }
 
-/// What an evaluation came to.
+/// The result of an evaluation.
 #[derive(Clone, Debug)]
 pub struct Evaluation<'a> {
     /// The value, or why there is none.
     pub result: Result<Value<'a>, EvalError>,
-    /// What it cost, also where it failed.
+    /// Its cost, even if it failed.
     pub cost: u64,
 }
 
@@ -50,7 +50,7 @@ impl Program {
     /// Compiles `expr`, which was checked, or at least resolved, in `env`.
     ///
     /// # Errors
-    /// If a constant part of the expression can't be evaluated, or a regular expression is none.
+    /// If a constant part of the expression can't be evaluated, or a regular expression is invalid.
     pub fn new(expr: &CheckedExpr, env: &Env) -> Result<Program, EvalError> {
         Program::part(expr, env, &expr.ast.expr)
     }
@@ -66,7 +66,7 @@ impl Program {
         Ok(Program { root, slots: planner.slots, levels: planner.levels, variables })
     }
 
-    /// How many parts of the expression stand in each other at most: what its evaluation takes of the stack.
+    /// The maximum nesting of the expression's parts, which decides how much stack its evaluation needs.
     pub fn levels(&self) -> usize {
         self.levels
     }
@@ -77,8 +77,7 @@ impl Program {
         self.evaluate_composed(variables, None, cost_limit)
     }
 
-    /// [`Program::evaluate`] where one of the variables stands for others that are `composed`. What these cost is theirs to
-    /// count.
+    /// [`Program::evaluate`] if one of the variables is an object of others, `composed`, which count their own costs.
     pub fn evaluate_composed<'a>(
         &'a self,
         variables: &[BoundValue<'a>],
@@ -100,7 +99,7 @@ fn fold(node: &PlanNode) -> Result<Value<'_>, EvalError> {
 struct Planner<'p> {
     expr: &'p CheckedExpr,
     env: &'p Env,
-    /// The variables of the comprehensions around, the innermost last, with their slots.
+    /// The variables of the enclosing comprehensions, the innermost last, with their slots.
     scope: Vec<(&'p str, usize)>,
     slots: usize,
     /// How many parts are being planned.
@@ -144,7 +143,7 @@ impl<'p> Planner<'p> {
             _ => name,
         };
         if let Type::Type(_) = self.expr.ty(expr.id) {
-            // A variable that holds a type is taken for the name of one.
+            // A variable that contains a type counts as the name of one.
             let named = self.env.type_named(name.strip_prefix('.').unwrap_or(name));
             let undefined = || EvalError::new(format!("reference to undefined type: {name}"));
             return named.map(|ty| PlanNode::Constant(Value::ty(ty))).ok_or_else(undefined);
@@ -154,7 +153,7 @@ impl<'p> Planner<'p> {
         }
         let name = name.strip_prefix('.').unwrap_or(name);
         let place = self.env.variables.iter().position(|variable| variable.name == name);
-        // Of what was checked, each name is declared.
+        // In a checked expression, every name is declared.
         Ok(place.map_or_else(|| PlanNode::Undeclared(name.to_owned()), PlanNode::Variable))
     }
 
@@ -240,7 +239,7 @@ impl<'p> Planner<'p> {
         }
     }
 
-    /// What becomes of a value that is not an optional.
+    /// The treatment of a value that is not an optional.
     fn no_optional(&self) -> NoOptional {
         if self.env.minor() < OPTIONALS_CHECKED_SINCE { NoOptional::IsKept } else { NoOptional::Fails }
     }
@@ -368,7 +367,7 @@ fn field(name: &str) -> AccessKey {
     AccessKey::Field { written: Value::string(name), property: unescape(name).map(Into::into) }
 }
 
-/// The node as something to go on from.
+/// The node as the root of an attribute.
 fn into_attribute(node: PlanNode) -> Attribute {
     let root = match node {
         PlanNode::Attribute(attribute) => return *attribute,

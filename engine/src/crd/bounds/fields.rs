@@ -1,4 +1,4 @@
-//! The fields of a schema whose size a keyword may bound, and the ways to them.
+//! The fields of a schema whose size can be limited by a keyword, and their paths.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::schema::structural::{Structural, StructuralOrBool, ValueValidation};
 /// A list, a map or a text, and the keyword that limits it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SizedField {
-    /// The way from the schema's root.
+    /// The path from the schema's root.
     pub steps: Vec<SchemaStep>,
     /// Which bound it is.
     pub keyword: Keyword,
@@ -57,7 +57,7 @@ pub fn descend<'s>(root: &'s Structural, steps: &[SchemaStep]) -> Option<&'s Str
     steps.iter().try_fold(root, child)
 }
 
-/// The fields in and below a node whose size a keyword may bound.
+/// Collects the fields in and below a node whose size can be limited by a keyword.
 pub(super) fn collect(node: &Structural, steps: &mut Vec<SchemaStep>, places: &mut Vec<SizedField>) {
     if let Some(keyword) = keyword(node) {
         places.push(SizedField { steps: steps.clone(), keyword });
@@ -69,7 +69,7 @@ pub(super) fn collect(node: &Structural, steps: &mut Vec<SchemaStep>, places: &m
     }
 }
 
-/// [`collect`] of those nodes alone that one of `ways` leads to.
+/// [`collect`] restricted to the nodes on `ways`.
 pub(super) fn collect_among(
     node: &Structural,
     ways: &[&[SchemaStep]],
@@ -103,7 +103,7 @@ fn children(node: &Structural) -> impl Iterator<Item = (SchemaStep, &Structural)
     items.into_iter().chain(values.map(|values| (SchemaStep::Values, values))).chain(properties)
 }
 
-/// What limits the values of a node; `None` where their size is known anyway.
+/// The keyword that limits the values of a node; `None` if their size is known anyway.
 pub(super) fn keyword(node: &Structural) -> Option<Keyword> {
     let limits = node.value_validation.as_deref();
     let has_size = || {

@@ -1,5 +1,5 @@
-//! The bounds that a rule lacks: which lists, maps and texts without a limit make it dear, and which limits would make it
-//! cheap enough, be it to fit at all or to leave half of the limit for what is still to come.
+//! The limits that a rule's schema lacks: which lists, maps and texts without a limit make the rule expensive, and
+//! which limits would make it cheap enough, either to be accepted at all or to take only half of the allowed cost.
 
 mod fields;
 
@@ -19,18 +19,18 @@ use self::fields::{child, collect, collect_among, descend_mut, keyword, limit, l
 
 pub use self::fields::{Keyword, SizedField, descend};
 
-/// A limit that can be lowered to this at the most.
+/// The lowest limit that is tried.
 const LIMIT_MIN: i64 = 1;
-/// No limit can matter that is larger: a request has fewer bytes.
+/// A larger limit makes no difference: a request has fewer bytes.
 const LIMIT_MAX: i64 = 4 * 1024 * 1024;
 
-/// What can be done about a rule that is too dear.
+/// Advice for a rule that is too expensive.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Advice {
-    /// What has no limit, and matters.
+    /// The fields without a limit that matter.
     pub unbounded: Vec<SizedField>,
-    /// Sets of limits each of which makes a rule fit that is over the limit, and one above half of it come down to half; none
-    /// where the rule is too dear whatever the limits.
+    /// Sets of limits; each of them makes a rule over the allowed cost fit, or brings a rule above half of it down to
+    /// half. Empty if no limits are enough.
     pub remedies: Vec<Vec<Bound>>,
 }
 
@@ -49,8 +49,8 @@ impl fmt::Display for Bound {
     }
 }
 
-/// What makes `rule`, a rule of the schema `root`, dear, and what helps if it takes more than half of the limit. Nothing for a
-/// faulty rule.
+/// Why `rule`, a rule of the schema `root`, is expensive, and what helps if it takes more than half of the allowed
+/// cost. Empty for a faulty rule.
 pub fn advise(root: &Structural, rule: &RuleCosts) -> Advice {
     let Some(mut trial) = Trial::new(root, rule) else { return Advice::default() };
     let cost = trial.cost(&[]);
@@ -64,15 +64,15 @@ pub fn advise(root: &Structural, rule: &RuleCosts) -> Advice {
     }
     let mut remedies = trial.remedies(&unbounded);
     if remedies.is_empty() {
-        // The limits that there are must be lowered, too.
+        // Existing limits must be lowered, too.
         let bounded = trial.relevant(bounded, cost);
         remedies = trial.remedies(&unbounded.iter().cloned().chain(bounded).collect::<Vec<_>>());
     }
     Advice { unbounded, remedies }
 }
 
-/// What has no limit and matters for the price of `rule`, among the nodes with these ways to them from `root`. Quicker than
-/// [`advise`] where a rule sees much and reads little.
+/// The fields without a limit that matter for the cost of `rule`, among these nodes, given by their paths from `root`.
+/// Faster than [`advise`] for a rule that sees much and reads little.
 pub fn unbounded_among(root: &Structural, rule: &RuleCosts, nodes: &[Vec<SchemaStep>]) -> Vec<SizedField> {
     let Some(trial) = Trial::new(root, rule) else { return Vec::new() };
     let mut places = trial.places_above();
@@ -86,7 +86,7 @@ pub fn unbounded_among(root: &Structural, rule: &RuleCosts, nodes: &[Vec<SchemaS
     trial.relevant(places, cost)
 }
 
-/// What has no limit among the nodes that `ways` lead to, and above them.
+/// The fields without a limit among the nodes of `ways`, and above them.
 pub fn unbounded_on(root: &Structural, ways: &[Vec<SchemaStep>]) -> Vec<SizedField> {
     let mut places: Vec<SizedField> = Vec::new();
     for way in ways {
@@ -111,7 +111,7 @@ pub fn with_bounds(root: &Structural, bounds: &[Bound]) -> Structural {
     root
 }
 
-/// The same limit for all of `places`, the loosest that `fits`; `None` where none does.
+/// The loosest limit that `fits` when set on all of `places`; `None` if there is none.
 pub fn loosest(places: &[SizedField], fits: impl Fn(&[Bound]) -> bool) -> Option<Vec<Bound>> {
     if places.is_empty() || !fits(&all(places, LIMIT_MIN)) {
         return None;
@@ -124,14 +124,14 @@ pub fn loosest(places: &[SizedField], fits: impl Fn(&[Bound]) -> bool) -> Option
     Some(all(places, enough))
 }
 
-/// A rule that is priced with other limits than its schema has.
+/// A rule whose cost is estimated with other limits than those of its schema.
 struct Trial<'t> {
     rule: &'t RuleCosts,
     expression: &'t CompiledExpression,
-    /// The nodes from the root down to that of the rule, which is not among them.
+    /// The nodes from the root down to that of the rule, exclusive.
     above: Vec<&'t Structural>,
     node: &'t Structural,
-    /// What the rule sees, with the limits of its schema.
+    /// The type that the rule sees, with the limits of its schema.
     declared: OnceCell<Option<DeclType>>,
     /// What is cheap enough.
     goal: u64,
@@ -149,7 +149,7 @@ impl<'t> Trial<'t> {
         Some(Trial { rule, expression, above, node, declared: OnceCell::new(), goal: EXPRESSION_ESTIMATE_MAX })
     }
 
-    /// What all evaluations cost with these limits.
+    /// The cost of all evaluations with these limits.
     fn cost(&self, bounds: &[Bound]) -> u64 {
         let mut cardinality = Some(1u64);
         for (depth, node) in self.above.iter().enumerate() {
@@ -171,12 +171,12 @@ impl<'t> Trial<'t> {
         cost.saturating_mul(cardinality.unwrap_or_else(|| cardinality_max(&decl)))
     }
 
-    /// What the rule sees with these limits, each with the way to it from the rule's node.
+    /// The type that the rule sees with these limits; each comes with its path from the rule's node.
     fn limited(&self, bounds: &[(&[SchemaStep], &Bound)]) -> Option<Cow<'_, DeclType>> {
         let is_resource = self.above.is_empty() || self.node.extensions.embedded_resource;
         let mut declared = Cow::Borrowed(self.declared.get_or_init(|| declare(self.node, is_resource)).as_ref()?);
         for (steps, bound) in bounds {
-            // A limit changes nothing of the nodes around it: their sizes are the smallest ones.
+            // A limit does not change the surrounding nodes: their sizes are minimum sizes.
             match limited(&declared, self.node, steps, bound) {
                 Some(changed) => declared = Cow::Owned(changed),
                 None => return self.limited_anew(bounds, is_resource).map(Cow::Owned),
@@ -185,7 +185,7 @@ impl<'t> Trial<'t> {
         Some(declared)
     }
 
-    /// The same from the schema, where resources have fields whatever it says.
+    /// The same, declared anew from the schema, as resources have fields that the schema may not name.
     fn limited_anew(&self, bounds: &[(&[SchemaStep], &Bound)], is_resource: bool) -> Option<DeclType> {
         let within = |(steps, bound): &(&[SchemaStep], &Bound)| Bound {
             place: SizedField { steps: steps.to_vec(), keyword: bound.place.keyword },
@@ -221,14 +221,14 @@ impl<'t> Trial<'t> {
         node.is_some_and(|node| limit(node, place.keyword).is_none())
     }
 
-    /// Whether the place is above the rule, so that it counts how often the rule is evaluated.
+    /// Whether the place is above the rule, so that it affects how often the rule is evaluated.
     fn is_above(&self, place: &SizedField) -> bool {
         place.steps.len() < self.rule.steps.len()
     }
 
-    /// Those whose limit has an influence on the cost.
+    /// The places whose limit affects the cost.
     fn relevant(&self, places: Vec<SizedField>, cost: u64) -> Vec<SizedField> {
-        // Cardinality is bounded only where all lists and maps above are.
+        // Cardinality is bounded only if all lists and maps above are.
         let above: Vec<Bound> =
             places.iter().filter(|place| self.is_above(place)).map(|place| bound(place, LIMIT_MIN)).collect();
         let above_matters = !above.is_empty() && self.cost(&above) < cost;
@@ -237,7 +237,7 @@ impl<'t> Trial<'t> {
             if self.is_above(place) {
                 above_matters
             } else {
-                // With others short, a text may matter that did not before.
+                // Once the other places are limited, a text may begin to matter.
                 let others = places.iter().filter(|other| *other != place);
                 let others: Vec<Bound> = others.map(|other| bound(other, LIMIT_MIN)).collect();
                 self.cost(&[bound(place, LIMIT_MIN)]) < cost || self.cost(&others) > least
@@ -272,7 +272,7 @@ impl<'t> Trial<'t> {
         Some(remedy)
     }
 
-    /// The loosest limit that is enough if it stands at all of `places`.
+    /// The loosest limit that is enough when set on all of `places`.
     fn loosest(&self, places: &[SizedField]) -> Option<Vec<Bound>> {
         loosest(places, |bounds| self.cost(bounds) <= self.goal)
     }
@@ -286,11 +286,11 @@ fn all(places: &[SizedField], limit: i64) -> Vec<Bound> {
     places.iter().map(|place| bound(place, limit)).collect()
 }
 
-/// What is declared of `node`, with one limit more, at the end of `steps`. `None` where the declaration has no such part, or
-/// has it of itself.
+/// The declared type of `node` with one more limit, at the end of `steps`. `None` if the declaration has no such part,
+/// or has it independently of the schema.
 fn limited(declared: &DeclType, node: &Structural, steps: &[SchemaStep], bound: &Bound) -> Option<DeclType> {
     let Some((step, rest)) = steps.split_first() else {
-        // What is below has no part in it, and does not have to be declared again.
+        // A limit does not affect the parts below, which need not be declared again.
         let elements = u64::try_from(bound.limit).unwrap_or(0);
         return match &declared.shape {
             DeclShape::List(_) | DeclShape::Map { .. } => Some(DeclType { max_elements: elements, ..declared.clone() }),
@@ -333,7 +333,7 @@ mod tests {
     use crate::schema::convert::to_structural;
     use crate::value::json;
 
-    /// What is told about the only rule of a schema.
+    /// The advice about the only rule of a schema.
     #[track_caller]
     fn check(schema: &str, unbounded: &[&str], remedies: &[&str]) {
         let schema = json::decode(schema.as_bytes()).expect("the test is JSON");

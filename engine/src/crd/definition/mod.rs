@@ -1,6 +1,6 @@
-//! CustomResourceDefinition, `apiextensions.k8s.io/v1`: where Rust holds what is published of it.
+//! CustomResourceDefinition, `apiextensions.k8s.io/v1`: its published fields as Rust types.
 //!
-//! What its types are, and what Go's decoder says of what does not fit, is said by the published types (`schemas/types`).
+//! The types of its fields, and the errors of Go's decoder, come from the published types (`schemas/types`).
 
 mod fields;
 
@@ -38,11 +38,11 @@ pub struct Spec {
     pub group: String,
     /// `spec.names`
     pub names: Names,
-    /// `Cluster` or `Namespaced`, or whatever else was sent.
+    /// `Cluster` or `Namespaced`, or any other text that was sent.
     pub scope: String,
     /// `spec.versions`
     pub versions: Vec<Version>,
-    /// Whether a list of versions is given at all: messages tell `[]` from nothing.
+    /// Whether a list of versions is given at all: messages distinguish `[]` from an absent list.
     pub names_versions: bool,
     /// `spec.conversion`
     pub conversion: Option<Conversion>,
@@ -85,7 +85,7 @@ pub struct Subresources {
 /// `spec.conversion` of a definition.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Conversion {
-    /// `None` or `Webhook`, or whatever else was sent.
+    /// `None` or `Webhook`, or any other text that was sent.
     pub strategy: String,
     /// `webhook`
     pub webhook: Option<WebhookConversion>,
@@ -165,7 +165,7 @@ impl Definition {
         self.metadata.get("deletionTimestamp").is_some()
     }
 
-    /// The condition of a type.
+    /// The condition with this type.
     pub fn condition(&self, type_: &str) -> Option<&Condition> {
         self.status.conditions.iter().find(|condition| condition.type_ == type_)
     }
@@ -175,7 +175,7 @@ impl Definition {
         self.condition(type_).is_some_and(|condition| condition.status == "True")
     }
 
-    /// Sets a condition; its time changes with its status.
+    /// Sets a condition; its time only changes when its status does.
     pub fn set_condition(&mut self, mut condition: Condition, now: &str) {
         let known = self.status.conditions.iter_mut().find(|known| known.type_ == condition.type_);
         match known {
@@ -194,7 +194,7 @@ impl Definition {
         }
     }
 
-    /// The definition with a condition set; `None` where it says so already.
+    /// The definition with a condition set; `None` if it has it already.
     pub fn with_condition(&self, condition: Condition, now: &str) -> Option<Definition> {
         let is_known = self.condition(&condition.type_).is_some_and(|known| known.says_same(&condition));
         if is_known {
@@ -207,7 +207,7 @@ impl Definition {
 }
 
 impl Condition {
-    /// Whether both say the same, at whatever time.
+    /// Whether both are equal except for the time.
     pub fn says_same(&self, other: &Condition) -> bool {
         self.status == other.status && self.reason == other.reason && self.message == other.message
     }

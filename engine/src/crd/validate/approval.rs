@@ -6,7 +6,7 @@ use crate::crd::approval::{ANNOTATION, Approval, annotation, is_protected};
 use crate::crd::definition::Definition;
 use crate::meta::field::{Error, Path};
 
-/// Whatever was there before the update may stay.
+/// An update may keep the old state of the approval, even an invalid one.
 pub fn validate_approval(new: &Definition, old: Option<&Definition>) -> Option<Error> {
     let approval = Approval::of(new);
     if !is_protected(&new.spec.group) || old.is_some_and(|old| Approval::of(old) == approval) {

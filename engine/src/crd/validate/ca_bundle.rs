@@ -1,7 +1,8 @@
-//! Bundles of certificates, as far as Go's TLS library would take one.
+//! Bundles of certificates: whether Go's TLS library would accept one.
 //!
-//! A bundle will do when one of its certificates is well formed. The fields of a certificate are looked at, what is in them
-//! is not. `x509-parser` looks into them, and so refuses certificates that Go takes for a bundle; and clients see Go's words.
+//! A bundle is valid if one of its certificates is well formed. The fields of a certificate are checked, but not their
+//! contents. `x509-parser` checks the contents, too, and so refuses certificates that Go accepts in a bundle; and
+//! clients see Go's errors.
 
 use crate::value::base64;
 
@@ -9,7 +10,7 @@ const BEGIN: &str = "-----BEGIN ";
 const END: &str = "-----END ";
 const DASHES: &str = "-----";
 
-/// Why a bundle can't be used, in Go's words; `None` for a good one.
+/// Why a bundle can't be used, in Go's words; `None` for a valid one.
 pub fn fault(bundle: &[u8]) -> Option<String> {
     certificates_fault(bundle).map(|fault| format!("unable to load root certificates: {fault}"))
 }
@@ -41,7 +42,7 @@ struct BundleBlock<'t> {
     bytes: Vec<u8>,
 }
 
-/// The next well-formed block and what follows it.
+/// The next well-formed block and the text after it.
 fn next_block(text: &str) -> Option<(BundleBlock<'_>, &str)> {
     let mut rest = text;
     let mut at_start = true;
@@ -77,7 +78,7 @@ fn next_block(text: &str) -> Option<(BundleBlock<'_>, &str)> {
     }
 }
 
-/// The first line, without the white space at its end, and the lines after it.
+/// The first line, without trailing whitespace, and the rest.
 fn split_line(text: &str) -> (&str, &str) {
     let (line, rest) = text.split_once('\n').unwrap_or((text, ""));
     (line.trim_end_matches([' ', '\t', '\r']), rest)
@@ -88,7 +89,7 @@ const BIT_STRING: u8 = 0x03;
 const SEQUENCE: u8 = 0x30;
 const VERSION: u8 = 0xa0;
 
-/// Whether the outer fields of a certificate are there, in Go's words.
+/// Checks that a certificate has its outer fields; the errors are Go's.
 fn check_certificate(bytes: &[u8]) -> Result<(), &'static str> {
     const MALFORMED: &str = "malformed certificate";
     let (mut certificate, rest) = element(bytes, SEQUENCE).ok_or(MALFORMED)?;
@@ -116,7 +117,7 @@ fn check_certificate(bytes: &[u8]) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Takes an element of DER off the front of `bytes` and returns what is in it.
+/// Takes a DER element off the front of `bytes` and returns its contents.
 fn take<'b>(bytes: &mut &'b [u8], tag: u8) -> Option<&'b [u8]> {
     let (inner, rest) = element(bytes, tag)?;
     *bytes = rest;
@@ -133,7 +134,7 @@ fn element(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     }
     let (digits, rest) = rest.split_at_checked(usize::from(length & 0x7f)).filter(|(digits, _)| digits.len() <= 4)?;
     let length = digits.iter().fold(0_usize, |length, digit| length << 8 | usize::from(*digit));
-    // Whatever has a shorter form must use it.
+    // A length that has a shorter form must use it.
     let is_shortest = length >= 0x80 && digits.first() != Some(&0);
     rest.split_at_checked(length).filter(|_| is_shortest)
 }

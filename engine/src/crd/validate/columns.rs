@@ -71,7 +71,7 @@ pub fn validate_subresources(subresources: &Subresources, path: &Path<'_>) -> Er
     errors
 }
 
-/// All that Kubernetes asks of such a path is its first dot.
+/// All that Kubernetes requires of such a path is a leading dot.
 fn validate_simple_path(text: &str, path: &Path<'_>) -> Option<Error> {
     let detail = "must be a simple json path starting with .";
     (!text.starts_with('.')).then(|| Error::invalid(path, text, detail))

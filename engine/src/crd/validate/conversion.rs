@@ -13,7 +13,7 @@ use crate::meta::url;
 use crate::value::{Value, base64};
 
 const STRATEGIES: [&str; 2] = ["None", "Webhook"];
-/// The versions of reviews that the server knows.
+/// The review versions that the server knows.
 pub const KNOWN_REVIEW_VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 
 /// Whether `versions` has a version of ConversionReview that the server knows.
@@ -21,7 +21,7 @@ pub fn names_known_review_version(versions: &[String]) -> bool {
     versions.iter().any(|version| KNOWN_REVIEW_VERSIONS.contains(&version.as_str()))
 }
 
-/// Whether a bundle, in base64, can be used; an empty one counts as none, which is good.
+/// Whether a bundle, in base64, is valid; an empty one counts as none, which is valid.
 pub fn is_valid_ca_bundle(bundle: &str) -> bool {
     bundle.is_empty() || base64::decode(bundle).is_ok_and(|bytes| ca_bundle::fault(&bytes).is_none())
 }
@@ -75,7 +75,7 @@ fn validate_client_config(config: &ClientConfig, options: &ValidationOptions, pa
     errors
 }
 
-/// What is wrong with the URL of a webhook.
+/// The errors of a webhook's URL.
 pub fn validate_url(text: &str, path: &Path<'_>) -> ErrorList {
     const FORM: &str = "; desired format: https://host[/path]";
     let url = match url::parse(text) {
@@ -101,10 +101,10 @@ pub fn validate_url(text: &str, path: &Path<'_>) -> ErrorList {
     errors
 }
 
-/// What is wrong with the service that a webhook is behind.
+/// The errors of the service behind a webhook.
 pub fn validate_service(service: &ServiceReference, path: &Path<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
-    // Kubernetes takes the one for the other here.
+    // Kubernetes swaps the two here.
     for (field, value) in [("name", &service.namespace), ("namespace", &service.name)] {
         if value.is_empty() {
             errors.push(Error::required(&path.child(field), ""));
@@ -132,7 +132,7 @@ fn validate_url_path(text: &str, path: &Path<'_>) -> ErrorList {
     if !text.starts_with('/') {
         errors.push(invalid("must start with a '/'".to_owned()));
     }
-    // The first byte goes unseen, whatever it is.
+    // The first byte is not checked.
     let rest = String::from_utf8_lossy(&text.as_bytes()[1..]);
     for (index, segment) in rest.strip_suffix('/').unwrap_or(&rest).split('/').enumerate() {
         if segment.is_empty() {
@@ -145,7 +145,7 @@ fn validate_url_path(text: &str, path: &Path<'_>) -> ErrorList {
     errors
 }
 
-/// What is wrong with the versions of reviews that a webhook takes; `if_none` is said where there are none.
+/// The errors of the review versions that a webhook accepts; `if_none` is the error's detail if there are none.
 pub fn validate_review_versions(versions: &[String], require_known: bool, if_none: &str, path: &Path<'_>) -> ErrorList {
     if versions.is_empty() {
         return Error::required(path, if_none).into();

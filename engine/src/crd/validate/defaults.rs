@@ -1,4 +1,5 @@
-//! Defaults of a schema: pruned, valid, good metadata where they stand in metadata, and held to their rules.
+//! Defaults of a schema: they must be pruned, be valid, be valid metadata where they are in metadata, and satisfy their
+//! rules.
 //!
 //! Source: apiextensions-apiserver 1.37, answers recorded from it.
 
@@ -9,30 +10,30 @@ use crate::schema::structural::Structural;
 use crate::schema::{coerce, prune, validate};
 use crate::value::{Map, Value};
 
-/// What is wrong with the defaults of `schema`, the root of a version. Defaults in `additionalProperties` are not visited.
+/// The errors in the defaults of `schema`, the root of a version. Defaults in `additionalProperties` are not visited.
 pub fn validate_defaults(minor: Minor, schema: &Structural, require_pruned: bool, path: &Path<'_>) -> ErrorList {
     let mut visit = Visit { minor, require_pruned, errors: ErrorList::new(), limits: CostLimits::default() };
     let resource = EmbeddingObject { schema, way: None };
-    // Where the rules became too dear, no further default is looked at.
+    // Once the rules have exceeded their budget, no further defaults are checked.
     let _ = visit.enter(schema, &resource, true, false, path);
     visit.errors
 }
 
-/// The object that a schema is part of, at the root or embedded, and the way from there.
+/// The object that a schema is part of, at the root or embedded, and the path from there.
 #[derive(Clone, Copy)]
 struct EmbeddingObject<'r> {
     schema: &'r Structural,
     way: Option<&'r DefaultPath<'r>>,
 }
 
-/// The last step and those before it; an item where it has no name.
+/// The last step and those before it; a step without a name leads to an item.
 struct DefaultPath<'r> {
     name: Option<&'r str>,
     before: Option<&'r DefaultPath<'r>>,
 }
 
 impl EmbeddingObject<'_> {
-    /// An object with `value` where the way ends, and nothing else but a type.
+    /// An object with `value` at the end of the path; otherwise it has only a type.
     fn surround(&self, value: &Value) -> Value {
         let mut object = value.clone();
         let mut way = self.way;
@@ -58,11 +59,11 @@ struct Visit {
     minor: Minor,
     require_pruned: bool,
     errors: ErrorList,
-    /// What the rules may still cost.
+    /// The rest of the rules' budget.
     limits: CostLimits,
 }
 
-/// The rules of defaults became too dear.
+/// The rules of defaults exceeded their budget.
 struct Exhausted;
 
 impl Visit {
@@ -103,7 +104,7 @@ impl Visit {
         Ok(())
     }
 
-    /// The default, if only rules are left to be checked.
+    /// Returns the default if its rules are still to be checked.
     fn check_meta_default(
         &mut self,
         default: &Value,
@@ -131,7 +132,7 @@ impl Visit {
         is_valid.then_some(default)
     }
 
-    /// The default, if only rules are left to be checked.
+    /// Returns the default if its rules are still to be checked.
     fn check_default(
         &mut self,
         default: &Value,
@@ -160,7 +161,7 @@ impl Visit {
         None
     }
 
-    /// Runs the rules over a default: as if it had always been there, then as if it was new.
+    /// Runs the rules over a default: first as if it was unchanged by an update, then as if it was new.
     fn run_rules(
         &mut self,
         default: &Value,

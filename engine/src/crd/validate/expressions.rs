@@ -1,4 +1,4 @@
-//! The expressions of rules: what they see, how often they may run, and what they may cost.
+//! The expressions of rules: their variables, how often they may run, and what they may cost.
 //!
 //! Source: apiextensions-apiserver 1.37, answers recorded from it.
 
@@ -17,7 +17,7 @@ use crate::schema::json_schema::{JsonSchema, ValidationRule};
 use crate::schema::rules::compile::{CompiledRule, ExpressionOrigin, cardinality_max, compile_for};
 use crate::schema::structural::{Structural, StructuralOrBool};
 
-/// How many rules are named where all together are too dear.
+/// The most rules that are named if the total cost is too high.
 const NAMED_RULES_MAX: usize = 4;
 
 /// What the rules of a schema cost.
@@ -25,15 +25,15 @@ const NAMED_RULES_MAX: usize = 4;
 pub struct SchemaCosts {
     /// Of the schema: `spec.validation.openAPIV3Schema`.
     pub path: String,
-    /// Those that were compiled, where the schema has no other fault and they are asked for.
+    /// The compiled rules, if the schema has no other fault and they are asked for.
     pub rules: Vec<RuleCosts>,
-    /// All rules, each as often as it may be evaluated, and all messages once.
+    /// The total cost: all rules, each as often as it may be evaluated, and each message once.
     pub total: u64,
-    /// Paths and costs of the dearest rules and messages, the dearest first.
+    /// Paths and costs of the most expensive rules and messages, the most expensive first.
     dearest: Vec<(String, u64)>,
 }
 
-/// From a node of a schema to one below.
+/// A step from a node of a schema to a child.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum SchemaStep {
     /// A property, by its name.
@@ -44,7 +44,7 @@ pub enum SchemaStep {
     Values,
 }
 
-/// A node of a schema as objects have it: `spec.ports[*]`.
+/// The path of a node of a schema as it is in objects: `spec.ports[*]`.
 pub fn in_objects(steps: &[SchemaStep]) -> String {
     let mut path = String::new();
     for step in steps {
@@ -62,17 +62,17 @@ pub fn in_objects(steps: &[SchemaStep]) -> String {
 pub struct RuleCosts {
     /// `….x-kubernetes-validations[0]`.
     pub path: String,
-    /// The way from the root of the schema to the node of the rule.
+    /// The path from the root of the schema to the node of the rule.
     pub steps: Vec<SchemaStep>,
     /// The rule as it stands in the schema.
     pub rule: ValidationRule,
     /// The rule, compiled, with its cost.
     pub compiled: CompiledRule,
-    /// How often a value of its type can stand in a request.
+    /// How often a value of the node's type can occur in a request.
     pub request_cardinality: u64,
-    /// How often the schema lets its node stand in an object; `None` where nothing bounds that.
+    /// How often the schema allows its node in an object; `None` if nothing bounds that.
     pub schema_cardinality: Option<u64>,
-    /// One evaluation times the cardinality.
+    /// The cost of one evaluation times the cardinality.
     pub cost: u64,
 }
 
@@ -84,14 +84,14 @@ impl RuleCosts {
 }
 
 impl SchemaCosts {
-    /// Nothing priced yet, of the schema at `path`.
+    /// The costs of the schema at `path`, without any rules yet.
     pub fn new(path: &Path<'_>) -> Self {
         SchemaCosts { path: path.to_string(), rules: Vec::new(), total: 0, dearest: Vec::new() }
     }
 
     fn note(&mut self, path: &Path<'_>, cost: u64) {
         self.total = self.total.saturating_add(cost);
-        // One in a hundred of the limit is worth mentioning.
+        // A cost of at least 1% of the limit is worth mentioning.
         if cost >= SCHEMA_ESTIMATE_MAX / 100 {
             self.dearest.push((path.to_string(), cost));
             self.dearest.sort_by_key(|(_, cost)| std::cmp::Reverse(*cost));
@@ -99,7 +99,7 @@ impl SchemaCosts {
         }
     }
 
-    /// That the rules are too dear together, and which of them most.
+    /// The error that the total cost is too high, naming the most expensive rules.
     pub fn check_total(&self) -> ErrorList {
         if self.total <= SCHEMA_ESTIMATE_MAX {
             return ErrorList::new();
@@ -114,17 +114,17 @@ impl SchemaCosts {
     }
 }
 
-/// A node of a schema as rules see it, and the way to it.
+/// A node of a schema as rules see it, and its path.
 pub struct ExpressionContext<'c> {
     schema: &'c JsonSchema,
     structural: &'c Structural,
-    /// The node above and the step from there.
+    /// The parent and the step from there.
     above: Option<(&'c ExpressionContext<'c>, StepFrom<'c>)>,
     /// Whether there are rules here or above: types are named from the outermost node with rules.
     is_within_rules: bool,
-    /// How often the nodes above let this one stand in an object; `None` where nothing bounds that.
+    /// How often the parents allow this node in an object; `None` if nothing bounds that.
     cardinality: Option<u64>,
-    /// The version of Kubernetes that is asked.
+    /// The version of Kubernetes to emulate.
     minor: Minor,
     declared: OnceCell<Declared>,
 }
@@ -136,11 +136,11 @@ enum StepFrom<'c> {
     Values,
 }
 
-/// What a schema is for expressions.
+/// The type of a schema in expressions.
 #[derive(Clone)]
 enum Declared {
     Type(DeclType),
-    /// The type above has no such part.
+    /// The parent's type has no such part.
     NoPart,
     /// A type that expressions don't see.
     Unseen,
@@ -154,12 +154,12 @@ impl<'c> ExpressionContext<'c> {
         ExpressionContext { schema, structural, above: None, is_within_rules, cardinality: Some(1), minor, declared }
     }
 
-    /// The context of a property; `None` where the structural schema has none of that name.
+    /// The context of a property; `None` if the structural schema has no such property.
     pub fn property(&'c self, name: &'c str, schema: &'c JsonSchema) -> Option<ExpressionContext<'c>> {
         Some(self.child(schema, self.structural.properties.get(name)?, StepFrom::Property(name)))
     }
 
-    /// The context of the items; `None` where the structural schema has none.
+    /// The context of the items; `None` if the structural schema has none.
     pub fn items(&'c self, schema: &'c JsonSchema) -> Option<ExpressionContext<'c>> {
         Some(self.child(schema, self.structural.items.as_deref()?, StepFrom::Items))
     }
@@ -187,7 +187,7 @@ impl<'c> ExpressionContext<'c> {
         }
     }
 
-    /// The schema it is about.
+    /// The structural schema of the node.
     pub fn structural(&self) -> &'c Structural {
         self.structural
     }
@@ -215,7 +215,7 @@ impl<'c> ExpressionContext<'c> {
         })
     }
 
-    /// `None` for a property that the type above leaves out.
+    /// `None` for a property that the parent's type leaves out.
     fn part_of(&self, above: &ExpressionContext<'_>, step: StepFrom<'_>) -> Option<Declared> {
         let decl = match above.declared() {
             Declared::Type(decl) => decl,
@@ -229,9 +229,9 @@ impl<'c> ExpressionContext<'c> {
         }
     }
 
-    /// What is wrong with the expressions of the rules of this node, which are at `path`. Their costs go to `costs`.
+    /// The errors in the expressions of the rules of this node, which are at `path`. Their costs go to `costs`.
     ///
-    /// `uncorrelatable` is the node above, if any, whose parts can't be told apart on updates.
+    /// `uncorrelatable` is the parent, if any, whose parts can't be correlated on updates.
     pub fn check(
         &self,
         options: &ValidationOptions,
@@ -259,7 +259,7 @@ impl<'c> ExpressionContext<'c> {
             let path = path.index(index);
             let request_cardinality = cardinality_max(decl);
             let cost = compiled.cost_max().saturating_mul(self.cardinality.unwrap_or(request_cardinality));
-            // What tells where the rule is takes more than the rule where schemas nest deeply.
+            // In deeply nested schemas, the path of the rule takes more memory than the rule.
             let rule = RuleCosts {
                 path: if options.keeps_costs { path.to_string() } else { String::new() },
                 steps: if options.keeps_costs { self.steps() } else { Vec::new() },
@@ -323,7 +323,7 @@ fn check_rule(
     errors
 }
 
-/// How many parts a list or a map may have; `None` where nothing bounds that, 1 for what is neither.
+/// The maximum number of elements of a list or a map; `None` if nothing bounds that, 1 for any other type.
 fn elements_max(schema: &JsonSchema) -> Option<u64> {
     let limit = |limit: Option<i64>| limit.map(|limit| u64::try_from(limit).unwrap_or(0));
     match schema.type_.as_str() {
@@ -336,7 +336,7 @@ fn elements_max(schema: &JsonSchema) -> Option<u64> {
 fn exceeds(name: &str, cost: u64, limit: u64) -> String {
     let excess = cost as f64 / limit as f64;
     let factor = if excess > 100.0 {
-        // Without bounds, nobody needs to know how much.
+        // For an unbounded cost, the exact factor is of no use.
         "more than 100x".to_owned()
     } else if excess < 1.5 {
         format!("{excess:.6}x")

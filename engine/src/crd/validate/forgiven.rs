@@ -1,5 +1,5 @@
-//! What is forgiven in a definition: a new one gets all of validation; one that is updated may keep the faults that it was stored
-//! with, from the days when they were allowed.
+//! Which faults of a definition are forgiven: a new one is fully validated; an update may keep faults that were stored
+//! when they were still allowed.
 //!
 //! Source: apiextensions-apiserver 1.37.
 
@@ -22,9 +22,9 @@ use crate::schema::default::prune_defaults;
 use crate::schema::json_schema::JsonSchema;
 use crate::schema::rules::compile::Preexisting;
 
-/// The version of Kubernetes that began to look at the bundle of a webhook's authorities.
+/// The version of Kubernetes that began to check the CA bundle of a webhook.
 const CA_BUNDLE_SINCE: Minor = Minor::of(31);
-/// The version of Kubernetes that began to leave too many selectable fields where they were.
+/// The version of Kubernetes that began to allow updates to keep too many selectable fields.
 const ANY_NUMBER_SINCE: Minor = Minor::of(35);
 
 impl ValidationOptions {
@@ -38,7 +38,7 @@ impl ValidationOptions {
             require_pruned_defaults: true,
             require_atomic_set_type: true,
             require_map_list_keys_map_set: true,
-            // Until it is established, a definition may still wait for its bundle.
+            // Until it is established, a definition may still lack a valid bundle.
             require_valid_ca_bundle: false,
             require_few_names: true,
             any_number_of_selectable_fields: Arc::default(),
@@ -106,19 +106,19 @@ fn has_unpruned_defaults(schema: &JsonSchema) -> bool {
     pruned != schema
 }
 
-/// Whether there is a default anywhere.
+/// Whether there is a default at any depth.
 pub fn has_defaults(schema: &JsonSchema) -> bool {
     schema.any(&mut |schema| schema.default.is_some())
 }
 
-/// True also where there is none.
+/// True also if there is no bundle.
 fn has_valid_ca_bundle(definition: &Definition) -> bool {
     let webhook = definition.spec.conversion.as_ref().and_then(|conversion| conversion.webhook.as_ref());
     let bundle = webhook.and_then(|webhook| webhook.client_config.as_ref()?.ca_bundle.as_deref());
     bundle.is_none_or(is_valid_ca_bundle)
 }
 
-/// Whether discovery would repeat more short names and categories than it should.
+/// Whether discovery would repeat too many short names and categories.
 pub fn repeats_too_many_names(spec: &Spec) -> bool {
     repeated_names_bytes(&spec.names, &spec.versions) > REPEATED_NAMES_BYTES_MAX
 }
@@ -139,7 +139,7 @@ fn unchanged_beyond_limit(new: &InternalSpec<'_>, old: &InternalSpec<'_>) -> Has
     if is_kept(new.shared.selectable_fields, old.shared.selectable_fields) {
         kept.insert(String::new());
     }
-    // Of versions with the same name the last one counts.
+    // The last of several versions with the same name counts.
     let old: HashMap<_, _> = old.versions.iter().map(|old| (&old.version.name, old)).collect();
     for new in &new.versions {
         let Version { name, .. } = new.version;

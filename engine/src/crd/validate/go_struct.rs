@@ -1,5 +1,5 @@
-//! Bad values that are structs in Kubernetes: messages show them as JSON of the internal types, whose fields have Go's
-//! names, in their order, none left out.
+//! Bad values that are structs in Kubernetes: messages show them as JSON of the internal types, with all fields, under
+//! Go's names and in Go's order.
 //!
 //! Source: `apiextensions` types, release 1.37.
 
@@ -12,12 +12,12 @@ use crate::types;
 use crate::types::field_value::{FieldValue as _, GivenEmpty};
 use crate::value::{Value, go_quote, json};
 
-/// The version of Kubernetes from which on messages show structs as JSON; before, they showed them in Go's own form.
+/// The version of Kubernetes that began to show structs as JSON in messages; before, they were in Go's own format.
 const JSON_SINCE: Minor = Minor::of(34);
 
-/// An error about a value that is shown as `shown`, which is JSON.
+/// An error about a value that is shown as the JSON text `shown`.
 pub fn invalid(path: &Path<'_>, shown: String, detail: impl Into<String>) -> Error {
-    // What was just written as JSON is JSON.
+    // The text was just encoded, so it is valid JSON.
     let value = json::decode(shown.as_bytes()).unwrap_or_default();
     Error::invalid(path, value, detail).shown_as(shown)
 }
@@ -53,14 +53,14 @@ pub fn show_rule(rule: &ValidationRule) -> String {
     show("ValidationRule", &rule.write(GivenEmpty::Written))
 }
 
-/// A value of a published type as one of the internal type.
+/// A value of a published type, as JSON of the internal type.
 fn show(name: &str, value: &Value) -> String {
     types::show_internal(&format!("apiextensions.v1.{name}"), value)
 }
 
 /// A rule as messages of that version of Kubernetes show it.
 pub fn show_rule_in(minor: Minor, rule: &ValidationRule) -> String {
-    // Behind a pointer, Go's own form shows an address, which differs from run to run.
+    // For a pointer, Go's own format shows an address, which differs from run to run.
     let has_pointers = rule.reason.is_some() || rule.optional_old_self.is_some();
     if minor >= JSON_SINCE || has_pointers {
         return show_rule(rule);

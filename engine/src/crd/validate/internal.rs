@@ -1,7 +1,8 @@
-//! A spec in the form that Kubernetes validates: what all versions have in common stands once, beside the versions.
+//! A spec in the form that Kubernetes validates: fields that all versions have in common are only there once, beside
+//! the versions.
 //!
-//! That decides where errors are: `spec.validation.openAPIV3Schema` for a schema that all versions share, so always for a
-//! single version, and `spec.versions[1].schema.openAPIV3Schema` otherwise.
+//! This decides the paths of errors: `spec.validation.openAPIV3Schema` for a schema that all versions share, so always
+//! for a single version, and `spec.versions[1].schema.openAPIV3Schema` otherwise.
 //!
 //! Source: the internal version of `apiextensions.k8s.io`, release 1.37, and its conversion from v1.
 
@@ -12,7 +13,7 @@ use crate::crd::Column;
 use crate::crd::definition::{Conversion, Definition, Spec, Subresources, Version, WebhookConversion};
 use crate::schema::json_schema::JsonSchema;
 
-/// The fields that either all versions share or each has its own.
+/// The fields that are either shared by all versions or separate for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SharedFields<'d> {
     /// As in [`Version::schema`].
@@ -28,7 +29,8 @@ pub struct InternalVersion<'d> {
     pub own: SharedFields<'d>,
 }
 
-/// What versions either share or have each its own. Of versions with the same name the first one counts.
+/// A value that is either shared by all versions or separate for each. The first of several versions with the same name
+/// counts.
 pub enum ByVersion<'d, T> {
     Shared(T),
     Own(HashMap<&'d str, T>),
@@ -47,7 +49,7 @@ impl<T: Copy> ByVersion<'_, T> {
 #[derive(Clone, Debug)]
 pub struct InternalSpec<'d> {
     pub spec: &'d Spec,
-    /// The name of the first version; empty where there is none.
+    /// The name of the first version; empty if there is none.
     pub version: &'d str,
     pub shared: SharedFields<'d>,
     pub versions: Vec<InternalVersion<'d>>,
@@ -68,7 +70,7 @@ impl<'d> SharedFields<'d> {
         self.shared_schema().map(Arc::as_ref)
     }
 
-    /// The same to be shared.
+    /// The same, as a shared pointer.
     pub fn shared_schema(&self) -> Option<&'d Arc<JsonSchema>> {
         self.schema.and_then(Option::as_ref)
     }
@@ -87,7 +89,7 @@ impl<'d> InternalSpec<'d> {
             return InternalSpec { spec, version: "", shared: SharedFields::default(), versions };
         };
         let mut shared = SharedFields::default();
-        // The first needs no comparison with itself, which walks all of it.
+        // The first version need not be compared with itself, which would walk the whole schema.
         if versions.iter().skip(1).all(|version| version.own.schema == first.schema) {
             shared.schema = first.schema;
             versions.iter_mut().for_each(|version| version.own.schema = None);
@@ -118,7 +120,7 @@ impl<'d> InternalSpec<'d> {
         self.schemas().any(|schema| schema.any(&mut test))
     }
 
-    /// The schemas, be they shared, by version.
+    /// The schemas by version, or the shared one.
     pub fn schemas_by_version(&self) -> ByVersion<'d, Option<&'d Option<Arc<JsonSchema>>>> {
         let has_own = |version: &InternalVersion<'_>| version.own.schema.is_some();
         self.by_version(|content| content.schema, has_own)

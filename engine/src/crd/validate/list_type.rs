@@ -10,7 +10,7 @@ use crate::schema::json_schema::{JsonSchema, SchemaOrArray};
 use crate::value::Value;
 use crate::work;
 
-/// Bytes of keys that the errors about a list of them quote. Kubernetes has no such limit.
+/// The most bytes of keys quoted by the errors about a list of keys. Kubernetes has no such limit.
 const QUOTED_KEYS_BYTES_MAX: usize = 1 << 20;
 
 pub fn validate_map_type(schema: &JsonSchema, path: &Path<'_>) -> ErrorList {
@@ -24,7 +24,7 @@ pub fn validate_map_type(schema: &JsonSchema, path: &Path<'_>) -> ErrorList {
     errors
 }
 
-/// Whether the properties of a map can be told apart on updates. What is not a known type of map is taken not to.
+/// Whether the properties of a map can be correlated on updates. An unknown map type counts as not correlatable.
 pub fn is_correlatable_map(schema: &JsonSchema) -> bool {
     schema.map_type.as_deref().is_none_or(|map_type| matches!(map_type, "granular" | "atomic"))
 }
@@ -77,7 +77,7 @@ pub fn has_non_atomic_items(schema: &JsonSchema) -> bool {
     validate_set(schema, &Path::ROOT).is_some()
 }
 
-/// Lists are atomic unless they say otherwise, maps only where they say so.
+/// Lists are atomic unless they declare otherwise; maps only if they declare it.
 fn validate_set(schema: &JsonSchema, path: &Path<'_>) -> Option<Error> {
     let items = items(schema).filter(|_| schema.list_type.as_deref() == Some("set"))?;
     let is_atomic = |type_: &Option<String>| type_.as_deref() == Some("atomic");
@@ -117,7 +117,7 @@ fn validate_map_list(schema: &JsonSchema, path: &Path<'_>) -> ErrorList {
         return errors;
     }
     let properties_path = items_path.child("properties");
-    // Each of these errors quotes all keys: only so many of them are told.
+    // Each of these errors quotes all keys, so their number is limited.
     let quote_bytes: usize = schema.list_map_keys.iter().map(|key| key.len() + 3).sum();
     let mut room = QUOTED_KEYS_BYTES_MAX;
     let all_keys = || schema.list_map_keys.iter().map(|key| Value::from(key.as_str())).collect::<Vec<_>>();
@@ -147,7 +147,7 @@ fn validate_map_list(schema: &JsonSchema, path: &Path<'_>) -> ErrorList {
     errors
 }
 
-/// Items of sets and maps must not be null, and the keys of a map must be there.
+/// Items of sets and maps must not be null, and the keys of a map must be required or have a default.
 pub fn validate_items_of_sets_and_maps(schema: &JsonSchema, path: &Path<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let (Some(items), Some(list_type @ ("set" | "map"))) = (items(schema), schema.list_type.as_deref()) else {

@@ -1,7 +1,7 @@
-//! What is wrong with a definition.
+//! The validation of definitions.
 //!
-//! In: a definition with its defaults, prepared for being stored; for an update also the one before. Out: all errors, in
-//! Kubernetes' words and order; or what the rules cost.
+//! In: a definition with its defaults, prepared for storage; for an update also the old one. Out: all errors, in
+//! Kubernetes' words and order; or the costs of the rules.
 //!
 //! Source: apiextensions-apiserver 1.37, answers recorded from it.
 
@@ -49,20 +49,20 @@ const STATUS: Path<'static> = Path::new("status");
 
 const SCOPES: [&str; 2] = ["Cluster", "Namespaced"];
 
-/// What is wrong with a new definition.
+/// The errors of a new definition.
 pub fn create(definition: &Definition) -> ErrorList {
     create_with(definition, &ValidationOptions::for_create(definition), Validated::default()).0
 }
 
-/// What is wrong with a new definition, and what the rules of each of its schemas cost.
+/// The errors of a new definition, and the costs of the rules of each schema.
 pub fn create_with_costs(definition: &Definition) -> (ErrorList, Vec<SchemaCosts>) {
     let options = ValidationOptions::for_create(definition).keeping_costs();
     let (errors, validated) = create_with(definition, &options, Validated::default());
     (errors, validated.into_costs())
 }
 
-/// What is wrong with a new definition, and what came of its schemas; those that are as they were `before` are not looked at
-/// again.
+/// The errors of a new definition, and the verdicts on its schemas; schemas that are unchanged since `before` are not
+/// validated again.
 pub fn create_after(definition: &Definition, before: &Validated) -> (ErrorList, Validated) {
     let options = ValidationOptions::for_create(definition).keeping_costs();
     let (errors, validated) = create_with(definition, &options, Validated::after(before));
@@ -85,12 +85,12 @@ fn create_with(definition: &Definition, options: &ValidationOptions, validated: 
     (errors, validated)
 }
 
-/// What is wrong with `new` in place of `old`.
+/// The errors of `new` in place of `old`.
 pub fn update(new: &Definition, old: &Definition) -> ErrorList {
     update_with(new, old, &ValidationOptions::for_update(new, old)).0
 }
 
-/// What is wrong with `new` in place of `old`, and what the rules of each of its schemas cost.
+/// The errors of `new` in place of `old`, and the costs of the rules of each schema.
 pub fn update_with_costs(new: &Definition, old: &Definition) -> (ErrorList, Vec<SchemaCosts>) {
     let (errors, validated) = update_with(new, old, &ValidationOptions::for_update(new, old).keeping_costs());
     (errors, validated.into_costs())
@@ -105,7 +105,7 @@ fn update_with(new: &Definition, old: &Definition, options: &ValidationOptions) 
     (errors, validated)
 }
 
-/// What is wrong with a write to `/status`.
+/// The errors of a write to `/status`.
 pub fn update_status(new: &Definition, old: &Definition) -> ErrorList {
     let mut errors = object_meta::validate_update(&new.metadata, &old.metadata, &METADATA);
     errors.extend(validate_status(&new.status));
@@ -117,7 +117,7 @@ pub fn schemas(definition: &Definition) -> Vec<&JsonSchema> {
     InternalSpec::of(definition).schemas().collect()
 }
 
-/// What comes after the spec.
+/// Validates everything but the spec.
 fn validate_rest(new: &Definition, old: Option<&Definition>) -> ErrorList {
     let mut errors = validate_status(&new.status);
     let stored_path = STATUS.child("storedVersions");
@@ -135,7 +135,7 @@ fn validate_status(status: &Status) -> ErrorList {
     names::validate_names(&status.accepted_names, &STATUS.child("acceptedNames"))
 }
 
-/// Versions that something may be stored in must stay, and the storage version is one of them.
+/// Versions that objects may be stored in must stay, and the storage version must be one of them.
 fn validate_stored_versions(minor: Minor, stored: &[String], versions: &[Version], path: &Path<'_>) -> ErrorList {
     if stored.is_empty() {
         return Error::invalid(path, Value::Null, "must have at least one stored version").into();
@@ -144,7 +144,7 @@ fn validate_stored_versions(minor: Minor, stored: &[String], versions: &[Version
     let mut unmet: BTreeMap<&str, usize> =
         stored.iter().enumerate().map(|(index, name)| (name.as_str(), index)).collect();
     for version in versions {
-        // A further version of the same name no longer counts as stored.
+        // A second version of the same name does not count as stored.
         if unmet.remove(version.name.as_str()).is_none() && version.storage {
             let shown: Vec<Value> = stored.iter().map(|name| name.as_str().into()).collect();
             errors.push(Error::invalid(path, shown, format!("must have the storage version {}", version.name)));
@@ -162,7 +162,7 @@ fn validate_stored_versions(minor: Minor, stored: &[String], versions: &[Version
     errors
 }
 
-/// What is wrong with the spec of a definition; what comes of its schemas is added to `validated`.
+/// The errors of a definition's spec; the verdicts on its schemas are added to `validated`.
 fn validate_spec(
     definition: &Definition,
     options: &ValidationOptions,
@@ -229,7 +229,8 @@ fn validate_scope(scope: &str, path: &Path<'_>) -> Option<Error> {
     }
 }
 
-/// Every version has a schema; of definitions that were stored without, those that are served and pruned.
+/// Every version must have a schema; in definitions that were stored without schemas, only the versions that are served
+/// and pruned.
 fn validate_schema_presence(spec: &InternalSpec<'_>, options: &ValidationOptions) -> ErrorList {
     let mut errors = ErrorList::new();
     if spec.shared.open_api_schema().is_some() || !options.require_schema && spec.spec.preserve_unknown_fields {
@@ -255,7 +256,7 @@ fn validate_shared_selectable(spec: &InternalSpec<'_>, options: &ValidationOptio
     }
     match (spec.shared.schema, spec.shared.open_api_schema()) {
         (_, Some(schema)) => versions::validate_selectable_in(fields, schema, options, "", &SPEC),
-        // That there is no schema was told already.
+        // The missing schema was reported already.
         (Some(_), None) => ErrorList::new(),
         (None, _) => {
             let detail = versions::selectable_detail(options, "may only be set when validations.schema is included");
@@ -264,7 +265,7 @@ fn validate_shared_selectable(spec: &InternalSpec<'_>, options: &ValidationOptio
     }
 }
 
-/// Group and plural are in the name, which never changes; scope and kind are in what is stored.
+/// Group and plural are part of the name, which never changes; scope and kind are part of stored objects.
 fn validate_immutable(new: &Spec, old: &Spec, is_established: bool) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut check = |path: &Path<'_>, new: &str, old: &str| {

@@ -1,4 +1,4 @@
-//! What a resource and its group may be called.
+//! The names of a resource and its group.
 
 use crate::crd::Names;
 use crate::meta::field::{Error, ErrorList, Path};
@@ -18,7 +18,7 @@ pub fn validate_group(group: &str, path: &Path<'_>) -> Option<Error> {
     }
 }
 
-/// Names that a spec must have, though a status need not.
+/// Names that a spec must have; a status need not.
 pub fn validate_presence(names: &Names, path: &Path<'_>) -> ErrorList {
     let required = [
         ("plural", &names.plural),
@@ -30,7 +30,7 @@ pub fn validate_presence(names: &Names, path: &Path<'_>) -> ErrorList {
     missing.map(|(field, _)| Error::required(&path.child(field), "")).collect()
 }
 
-/// Names of a spec or of a status; those that are missing pass.
+/// Validates the names of a spec or of a status; missing ones pass.
 pub fn validate_names(names: &Names, path: &Path<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut label = |path: &Path<'_>, name: &str| errors.extend(validate_label(path, name));
@@ -52,7 +52,7 @@ pub fn validate_names(names: &Names, path: &Path<'_>) -> ErrorList {
     errors
 }
 
-/// A name that is a DNS label, if there is one.
+/// Validates a name that must be a DNS label, if it is present.
 pub fn validate_label(path: &Path<'_>, name: &str) -> Option<Error> {
     if name.is_empty() { None } else { validate_required_label(path, name) }
 }

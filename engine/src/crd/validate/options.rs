@@ -19,22 +19,22 @@ pub struct ValidationOptions {
     pub require_pruned_defaults: bool,
     /// Items of sets must be atomic.
     pub require_atomic_set_type: bool,
-    /// Items of sets and maps must not be null, and keys of maps must be there.
+    /// Items of sets and maps must not be null, and keys of maps must be required or have a default.
     pub require_map_list_keys_map_set: bool,
     pub require_valid_ca_bundle: bool,
     /// Short names and categories must be few enough for discovery to repeat them for each version.
     pub require_few_names: bool,
-    /// Versions that may have more selectable fields than the limit; the empty name stands for what versions share.
+    /// Versions that may exceed the limit of selectable fields; the empty name stands for the shared fields.
     pub any_number_of_selectable_fields: Arc<HashSet<String>>,
-    /// Expressions that may use what was there when they were written.
+    /// Expressions that may use what was available when they were written.
     pub preexisting_expressions: Arc<Preexisting>,
-    /// Versions whose schema is as it was.
+    /// Versions whose schema has not changed.
     pub(super) versions_as_before: Arc<HashSet<String>>,
-    /// What each rule costs is told, and the structural schemas are kept.
+    /// The costs of each rule are returned, and the structural schemas are kept.
     pub keeps_costs: bool,
-    /// Expressions may cost more than the limit; all together they may not.
+    /// Single expressions may cost more than the limit; the total may not.
     pub allow_dear_expressions: bool,
-    /// The version of Kubernetes that is asked.
+    /// The version of Kubernetes to emulate.
     pub minor: Minor,
 }
 
@@ -43,7 +43,8 @@ impl ValidationOptions {
         ValidationOptions { keeps_costs: true, ..self }
     }
 
-    /// The options for the schema of a version: one that did not change was accepted already, be it by another release.
+    /// The options for the schema of a version: a schema that did not change was accepted already, if only by another
+    /// release.
     pub fn for_version(&self, name: &str) -> ValidationOptions {
         let is_as_before = self.versions_as_before.contains(name);
         ValidationOptions { allow_dear_expressions: is_as_before, ..self.clone() }

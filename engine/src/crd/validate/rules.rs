@@ -13,9 +13,9 @@ use crate::work;
 
 const REASONS: [&str; 4] = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
-/// What is wrong with the rules of `schema`, which are at `path`.
+/// The errors in the rules of `schema`, which are at `path`.
 ///
-/// `structural` is its structural form, where that is known.
+/// `structural` is its structural form, if that is known.
 pub fn validate_rules(
     minor: Minor,
     schema: &JsonSchema,
@@ -43,7 +43,7 @@ pub fn validate_rules(
     errors
 }
 
-/// The first fault of the rule and its message.
+/// The first error in the texts of the rule and of its message.
 fn validate_texts(minor: Minor, rule: &ValidationRule, path: &Path<'_>) -> Option<Error> {
     let message_path = path.child("message");
     let (expression, message) = (rule.rule.trim(), rule.message.trim());
@@ -88,7 +88,7 @@ fn validate_field_path<'s>(
     errors
 }
 
-/// `detail`, which repeated the name of the field before 1.34.
+/// `detail`; before 1.34, it was preceded by the name of the field.
 fn named(minor: Minor, field: &str, detail: &str) -> String {
     if minor < Minor::of(34) { format!("{field} {detail}") } else { detail.to_owned() }
 }

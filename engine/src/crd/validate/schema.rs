@@ -1,4 +1,4 @@
-//! The schema of a version, or the one that all versions share.
+//! The schema of a version, or the schema that all versions share.
 //!
 //! Source: Kubernetes documentation, "Specifying a structural schema"; apiextensions-apiserver 1.37.
 
@@ -16,7 +16,7 @@ use crate::schema::convert::to_structural;
 use crate::schema::default::prune_defaults;
 use crate::schema::json_schema::JsonSchema;
 
-/// What comes of `schema`, whose `openAPIV3Schema` would be at `path`.
+/// The verdict on `schema`, whose `openAPIV3Schema` would be at `path`.
 pub fn validate_schema(
     schema: &JsonSchema,
     has_status: bool,
@@ -45,7 +45,7 @@ pub fn validate_schema(
                 if found.is_empty() {
                     found = validate_defaults(options.minor, &converted, options.require_pruned_defaults, &schema_path);
                 }
-                // Rules of a schema with faults would only show faults that go away with them.
+                // In a schema with faults, rules would only show errors that disappear with these.
                 structural = Some(converted).filter(|_| found.is_empty());
                 errors.extend(found);
             }
@@ -53,7 +53,7 @@ pub fn validate_schema(
     }
     let context = structural.as_ref().map(|structural| ExpressionContext::root(options.minor, schema, structural));
     errors.extend(validate_open_api(schema, context.as_ref(), &mut costs, options, &schema_path));
-    // The walk over all nodes mostly tells the same in better words.
+    // The walk over all nodes usually reports the same in clearer words.
     if errors.is_empty() {
         errors.extend(not_convertible);
     }
@@ -66,7 +66,7 @@ pub fn validate_schema(
     SchemaVerdict { errors, costs, structural }
 }
 
-/// The errors, each as one that keeps the schema from being structural.
+/// Marks the errors as ones that keep the schema from being structural.
 fn about_structure(errors: ErrorList) -> ErrorList {
     let mut found = ErrorList::new();
     errors.into_vec().into_iter().for_each(|error| found.push(error.about(ErrorSubject::Structure)));
@@ -83,7 +83,7 @@ pub fn has_extensions(schema: &JsonSchema) -> bool {
         || !schema.validations.is_empty()
 }
 
-/// The status is validated alone, by `properties.status`, so the root must not say anything about it.
+/// The status is validated separately, by `properties.status`, so the root must not constrain it.
 fn validate_root_with_status(schema: &JsonSchema, path: &Path<'_>) -> Option<Error> {
     let forbidden = || {
         let detail = "only [Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength \

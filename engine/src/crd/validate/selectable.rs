@@ -6,10 +6,10 @@ use crate::meta::field::{Error, ErrorList, Path};
 use crate::schema::field_path::{Brackets, resolve};
 use crate::schema::structural::Structural;
 
-/// How many fields of a version can be selected by.
+/// The most fields of a version that objects can be selected by.
 pub const SELECTABLE_FIELDS_MAX: usize = 8;
 
-/// `any_number` is for fields that are as they were when there was no limit.
+/// With `any_number`, the limit is not enforced: the fields are unchanged since before it existed.
 pub fn validate_selectable_fields(
     fields: &[String],
     schema: &Structural,

@@ -167,7 +167,7 @@ fn an_old_value_is_only_named_where_there_is_one_to_find() {
     assert_eq!(texts(create(&with_properties(&list))), [expected]);
 }
 
-/// Steps of validating a new definition and one that is written again, and bytes of what is told.
+/// Steps of validating a new definition and an unchanged update, and bytes of the errors.
 fn steps(versions: &str) -> (u64, usize) {
     let definition = definition(versions);
     let (bytes, steps) = work::counted(|| {
@@ -220,7 +220,7 @@ fn ten_times_the_definition_takes_ten_times_the_steps() {
     let faults = |count| {
         property(&format!(r#"{{"type":"object","properties":{{{}}}}}"#, list(count, |at| format!(r#""p{at}":{{}}"#))))
     };
-    // Errors about keys quote all of them, up to a bound that 300 come near to.
+    // Errors about keys quote all of them, up to a limit that 300 keys nearly reach.
     let repeated = |count| map(10 * count, |_| r#""k""#.to_owned());
     let distinct = |count| map(10 * count, |at| format!(r#""k{at}""#));
     let all: [&dyn Fn(usize) -> String; 6] = [&repeated, &distinct, &versions, &required, &rules, &faults];
@@ -258,7 +258,7 @@ fn names_that_discovery_repeats_are_bounded() {
     assert_eq!(texts(create(&definition(10))), [""; 0]);
     let many = definition(1000);
     assert_eq!(texts(create(&many)), ["spec.names: Too long: may not be more than 1048576 bytes"]);
-    // What was stored before the limit stays, and is served without them.
+    // A definition stored before the limit stays as it is, and is served without these names.
     assert_eq!(texts(update(&many, &many)), [""; 0]);
     let served = crate::crd::compile(&many);
     assert!(served.len() == 100 && served.iter().all(|version| version.names.categories.is_empty()));

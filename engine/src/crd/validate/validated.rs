@@ -1,7 +1,7 @@
-//! Schemas that were validated, and what came of each.
+//! Schemas that were validated, with their verdicts.
 //!
-//! In: a schema, and what else its verdict depends on. Out: the verdict, which is made once for what is the same again: an
-//! editor asks at every keystroke, and that changes one schema of a definition at most.
+//! In: a schema, and what else its verdict depends on. Out: the verdict, which is reused for the same input: an editor
+//! asks at every keystroke, which changes at most one schema of a definition.
 
 use std::sync::Arc;
 
@@ -12,23 +12,23 @@ use crate::meta::minor::Minor;
 use crate::schema::json_schema::JsonSchema;
 use crate::schema::structural::Structural;
 
-/// What came of a schema.
+/// The verdict on a schema.
 #[derive(Debug)]
 pub struct SchemaVerdict {
-    /// What is wrong with it.
+    /// The errors of the schema.
     pub errors: ErrorList,
-    /// What its rules cost; `None` where they could not be compiled.
+    /// The costs of its rules; `None` if they could not be compiled.
     pub costs: Option<SchemaCosts>,
-    /// The structural schema as it is served, where it is well formed and was asked for.
+    /// The structural schema as it is served, if it is well formed and was asked for.
     pub structural: Option<Arc<Structural>>,
 }
 
-/// The schemas of a definition, with what came of each.
+/// The schemas of a definition, with their verdicts.
 #[derive(Clone, Debug, Default)]
 pub struct Validated {
     schemas: Vec<ValidatedSchema>,
     made: usize,
-    /// The schemas as they were before, while they are validated.
+    /// The verdicts from the previous validation, to be reused.
     before: Arc<[ValidatedSchema]>,
 }
 
@@ -39,7 +39,7 @@ struct ValidatedSchema {
     verdict: Arc<SchemaVerdict>,
 }
 
-/// What the verdict on a schema of a new definition depends on beside it.
+/// What the verdict on a schema of a new definition depends on beside the schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct VerdictInputs {
     path: String,
@@ -49,17 +49,17 @@ struct VerdictInputs {
 }
 
 impl Validated {
-    /// No schemas yet of a new definition that was validated before.
+    /// Starts the validation of a new definition that was validated `before`.
     pub(super) fn after(before: &Validated) -> Self {
         Validated { before: before.schemas.as_slice().into(), ..Validated::default() }
     }
 
-    /// The same without what was before.
+    /// Drops the verdicts from before.
     pub(super) fn alone(self) -> Self {
         Validated { before: Arc::default(), ..self }
     }
 
-    /// What is wrong with `schema`; `validate` is asked where the same was not validated before.
+    /// The errors of `schema`; calls `validate` unless the same was validated before.
     pub(super) fn errors_of(
         &mut self,
         schema: &Arc<JsonSchema>,
@@ -87,12 +87,12 @@ impl Validated {
         errors
     }
 
-    /// How many of the schemas were looked at, and not known before.
+    /// The number of schemas that were validated and not reused.
     pub fn made(&self) -> usize {
         self.made
     }
 
-    /// What the rules cost, by schema.
+    /// The costs of the rules, by schema.
     pub fn costs(&self) -> impl Iterator<Item = &SchemaCosts> {
         self.schemas.iter().filter_map(|known| known.verdict.costs.as_ref())
     }
@@ -103,9 +103,9 @@ impl Validated {
         known.verdict.structural.as_ref()
     }
 
-    /// What the rules cost, without the rest.
+    /// The costs of the rules, without the rest.
     pub(super) fn into_costs(self) -> Vec<SchemaCosts> {
-        // Nothing else holds what was made for this.
+        // Nothing else holds references to these verdicts.
         self.schemas.into_iter().filter_map(|known| Arc::into_inner(known.verdict)?.costs).collect()
     }
 }

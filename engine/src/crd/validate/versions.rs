@@ -20,7 +20,7 @@ use crate::work;
 
 const DEPRECATION_WARNING_BYTES_MAX: usize = 256;
 
-/// Every version, at `path` with its index. What comes of schemas goes to `validated`.
+/// Validates every version, at `path` with its index. The verdicts on schemas go to `validated`.
 pub fn validate_versions(
     spec: &InternalSpec<'_>,
     options: &ValidationOptions,
@@ -62,7 +62,8 @@ fn invalid_versions(spec: &InternalSpec<'_>, detail: &str, path: &Path<'_>) -> E
     go_struct::invalid(path, shown, detail)
 }
 
-/// The schema, under the name that it has there, the subresources and the columns. What comes of schemas goes to `validated`.
+/// Validates the schema, which is named as it is at `path`, the subresources and the columns. The verdicts on schemas
+/// go to `validated`.
 pub fn validate_content(
     content: &SharedFields<'_>,
     has_status: bool,
@@ -99,7 +100,7 @@ fn validate_selectable(version: &InternalVersion<'_>, options: &ValidationOption
     }
 }
 
-/// `detail` as it was told before 1.34, too: with the name of the field, and no quotes.
+/// `detail` in the words of the version; before 1.34 it had the name of the field, and no quotes.
 pub fn selectable_detail(options: &ValidationOptions, detail: &str) -> String {
     if options.minor < Minor::of(34) {
         format!("selectableFields {}", detail.replace('`', ""))
@@ -121,7 +122,7 @@ pub fn validate_selectable_in(
     let schema = to_structural(schema).unwrap_or_else(|error| {
         let schema_path = path.child("schema");
         errors.push(Error::invalid(&schema_path.child("openAPIV3Schema"), "", error.to_string()));
-        // Paths that are none are told all the same.
+        // Invalid paths are still reported.
         Structural::default()
     });
     errors.extend(validate_selectable_fields(fields, &schema, any_number, &path.child("selectableFields")));

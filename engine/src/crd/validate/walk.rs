@@ -11,15 +11,15 @@ use crate::work;
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
-/// Whether a type is one of OpenAPI v3; none at all passes.
+/// Whether a type is one of OpenAPI v3; an empty one passes.
 pub fn is_valid_type(type_: &str) -> bool {
     type_.is_empty() || TYPES.contains(&type_)
 }
 
-/// What is wrong with `schema`, the root of a version: first with the schema, then with the expressions of its rules.
+/// The errors in `schema`, the root of a version: first those of the schema, then those of its rules' expressions.
 ///
-/// Rules are compiled where there is a `context`, and only in parts without another fault, the inner ones first. What
-/// they cost goes to `costs`.
+/// Rules are compiled if there is a `context`, and only in parts without another fault, the inner ones first. Their
+/// costs go to `costs`.
 pub fn validate_open_api(
     schema: &JsonSchema,
     context: Option<&ExpressionContext<'_>>,
@@ -35,15 +35,15 @@ pub fn validate_open_api(
     errors
 }
 
-/// What the way to a node tells about it.
+/// Facts about a node that follow from its path.
 #[derive(Clone, Copy)]
 struct SchemaContext<'p> {
     is_root: bool,
     /// Within `apiVersion`, `kind` or `metadata` of an object.
     inside_meta: bool,
-    /// Where that is, if there must be no default.
+    /// The place, if no default is allowed there.
     no_default_reason: Option<&'static str>,
-    /// The outermost node whose parts can't be told apart on updates.
+    /// The outermost node whose parts can't be correlated on updates.
     uncorrelatable: Option<&'p Path<'p>>,
 }
 
@@ -112,7 +112,7 @@ impl Walk<'_> {
             let context = context.and_then(|context| context.property(name, property));
             self.enter(property, place, context.as_ref(), &properties_path.key(name));
         }
-        // Rules can't stand in these.
+        // Rules are not allowed in these.
         if let Some(not) = &schema.junctors.not {
             self.enter(not, inner, None, &path.child("not"));
         }
@@ -169,7 +169,7 @@ impl Walk<'_> {
     ) {
         let Some(items) = &schema.items else { return };
         let mut place = inner;
-        // Items of sets are what they are: an item that changed is another one.
+        // Items of sets have no key: an item that changed is a different one.
         if schema.list_type.as_deref() != Some("map") {
             place.uncorrelatable = place.uncorrelatable.or(Some(path));
         }
@@ -183,7 +183,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What this language of schemas leaves out of JSON schema, and where defaults and types don't belong.
+    /// Checks for keywords of JSON schema that definitions don't have, and for misplaced defaults and types.
     fn check_keywords(&mut self, schema: &JsonSchema, place: SchemaContext<'_>, path: &Path<'_>) {
         let type_ = schema.type_.as_str();
         if self.options.require_valid_property_type && !is_valid_type(type_) {
@@ -221,7 +221,7 @@ impl Walk<'_> {
     }
 }
 
-/// The place of the property `name` of `schema`, which is at `outer`.
+/// The context of the property `name` of `schema`, which is at `outer`.
 fn property_place<'p>(schema: &JsonSchema, name: &str, outer: SchemaContext<'p>) -> SchemaContext<'p> {
     let mut place = SchemaContext { is_root: false, ..outer };
     let reason = match name {

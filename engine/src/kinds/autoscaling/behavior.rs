@@ -41,12 +41,12 @@ fn policy(type_: &str, value: i64) -> Value {
     object! { "type" => type_, "value" => value, "periodSeconds" => 15 }
 }
 
-/// The behavior as the annotation has it.
+/// The behavior, as the annotation's text.
 pub fn to_annotation(behavior: &Value) -> String {
     show_internal(TYPE, behavior)
 }
 
-/// The behavior of an annotation; `None` for what is not one, or is empty.
+/// The behavior of an annotation; `None` if it is malformed or empty.
 pub fn from_annotation(text: &str) -> Option<Value> {
     let mut behavior = renamed(&json::decode(text.as_bytes()).ok()?, &BEHAVIOR)?;
     for name in BEHAVIOR {

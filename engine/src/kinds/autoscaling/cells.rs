@@ -10,7 +10,7 @@ const UNKNOWN: &str = "<unknown>";
 /// How Go prints a quantity that is not there.
 const NIL: &str = "<nil>";
 
-/// What is measured and wanted, metric by metric.
+/// The current and the target values, metric by metric.
 pub fn metrics(autoscaler: &Value) -> String {
     let specs = autoscaler.items_at(&["spec", "metrics"]);
     let statuses = autoscaler.items_at(&["status", "currentMetrics"]);
@@ -55,7 +55,7 @@ fn metric(spec: &Value, status: Option<&Value>) -> String {
     format!("{prefix}{}/{}", percent(current, UNKNOWN), percent(spec.at(&[name, "target"]), "<auto>"))
 }
 
-/// An amount of the status; `missing` where there is a status without it.
+/// An amount of the status; `missing` if there is a status without it.
 fn amount<'v>(current: Option<&'v Value>, name: &str, missing: &'v str) -> &'v str {
     current.map_or(UNKNOWN, |current| current.get(name).and_then(Value::as_str).unwrap_or(missing))
 }

@@ -15,7 +15,7 @@ const CURRENT_METRICS: &str = "autoscaling.alpha.kubernetes.io/current-metrics";
 const CONDITIONS: &str = "autoscaling.alpha.kubernetes.io/conditions";
 const BEHAVIOR: &str = "autoscaling.alpha.kubernetes.io/behavior";
 
-/// What v1 keeps in annotations, or kept.
+/// The fields that v1 keeps, or kept, in annotations.
 pub const ANNOTATIONS: [&str; 6] = [
     METRICS,
     CURRENT_METRICS,
@@ -28,7 +28,7 @@ pub const ANNOTATIONS: [&str; 6] = [
 const V1: &str = "autoscaling/v1";
 const V2: &str = "autoscaling/v2";
 
-/// The autoscaler in the version asked for, as Go writes it.
+/// The autoscaler in the requested version, as Go writes it.
 pub fn convert(autoscaler: &Value, api_version: &str) -> Value {
     let converted = match (autoscaler.str_at(&["apiVersion"]), api_version) {
         (V1, V2) => to_v2(autoscaler),
@@ -45,7 +45,7 @@ pub fn convert(autoscaler: &Value, api_version: &str) -> Value {
     written
 }
 
-/// What the annotations said is in fields by now, or nowhere.
+/// Removes the annotations, whose content has been moved to fields or dropped.
 pub fn drop_annotations(autoscaler: &mut Value) {
     ANNOTATIONS.iter().for_each(|name| remove_annotation(autoscaler, name));
 }
@@ -158,7 +158,7 @@ fn message(name: &str) -> &'static Message {
     types::message_named("autoscaling.v1", name)
 }
 
-/// The list in an annotation; `None` for what is not one.
+/// The list in an annotation; `None` if it is malformed.
 fn read(text: &str, type_: &str) -> Option<Vec<Value>> {
     let Value::Array(items) = json::decode(text.as_bytes()).ok()? else { return None };
     items.iter().map(|item| message(type_).decode(item).ok().map(|(item, _)| item)).collect()

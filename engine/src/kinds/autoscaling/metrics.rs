@@ -1,4 +1,4 @@
-//! Metrics between the versions: what is wanted of them, and what was measured.
+//! Conversion of metrics between the versions: their targets and their current values.
 //!
 //! Source: `pkg/apis/autoscaling/v1/conversion.go` of Kubernetes 1.37.
 

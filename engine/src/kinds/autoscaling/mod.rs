@@ -1,4 +1,5 @@
-//! HorizontalPodAutoscaler in its two versions. v2 is stored and checked; v1 keeps in annotations what it has no fields for.
+//! HorizontalPodAutoscaler in its two versions. v2 is stored and validated; v1 keeps in annotations the data that it
+//! has no fields for.
 //!
 //! Source: `pkg/apis/autoscaling` of Kubernetes 1.37.
 
@@ -11,7 +12,7 @@ pub(crate) mod validate;
 use crate::object;
 use crate::value::Value;
 
-/// How many per cent of the processors the pods are to use where nobody says what to measure.
+/// The default target for CPU utilization, in percent, if no metric is given.
 pub const DEFAULT_CPU_UTILIZATION: i64 = 80;
 
 /// The metric of the processors' use.

@@ -1,4 +1,4 @@
-//! What is wrong with an autoscaler, in v2.
+//! The errors of an autoscaler, in v2.
 //!
 //! Source: `pkg/apis/autoscaling/validation` of Kubernetes 1.37.
 
@@ -18,7 +18,7 @@ const STABILIZATION_SECONDS_MAX: i64 = 3600;
 const SELECT_POLICIES: [&str; 3] = ["Disabled", "Max", "Min"];
 const POLICIES: [&str; 2] = ["Percent", "Pods"];
 const SOURCES: [&str; 5] = ["ContainerResource", "External", "Object", "Pods", "Resource"];
-/// The field of each source, in the order that they are looked at.
+/// The field of each source, in the order in which they are checked.
 const SOURCE_FIELDS: [(&str, &str); 5] = [
     ("object", "Object"),
     ("external", "External"),
@@ -28,7 +28,7 @@ const SOURCE_FIELDS: [(&str, &str); 5] = [
 ];
 const TARGETS: [&str; 3] = ["Utilization", "Value", "AverageValue"];
 
-/// What is forgiven, as it was there before.
+/// The faults that are forgiven, as they were there before.
 struct AutoscalerValidationOptions {
     min_replicas: i64,
     target: References,
@@ -73,7 +73,7 @@ impl AutoscalerValidationOptions {
     }
 }
 
-/// What `minor` finds wrong with the spec of `new`, which replaces `old`. Both are in v2.
+/// The errors of `new`'s spec in `minor`, where `new` replaces `old`. Both are in v2.
 pub fn spec(minor: Minor, new: &Value, old: Option<&Value>) -> ErrorList {
     let options = AutoscalerValidationOptions::of(minor, new, old);
     let root = FieldRef::root(new);
@@ -114,7 +114,7 @@ fn reference(reference: &FieldRef<'_>, allowed: References) -> ErrorList {
     errors
 }
 
-/// A text that must be there, and can stand in a path.
+/// A text that is required, and must be valid as a path segment.
 fn path_segment(field: &FieldRef<'_>, why: &str) -> ErrorList {
     if field.is_empty() {
         return field.required(why).into();

@@ -1,4 +1,5 @@
-//! What the kinds of certificates.k8s.io share: PEM, and requests by PKCS#10. The names of signers are in [`super::signers`].
+//! Shared code of the kinds of certificates.k8s.io: PEM, and requests by PKCS#10. The names of signers are in
+//! [`super::signers`].
 //!
 //! Source: `pkg/apis/certificates`, release 1.37.
 

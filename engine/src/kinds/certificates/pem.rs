@@ -1,6 +1,6 @@
-//! PEM blocks, found as Go finds them: what is not a block is passed over.
+//! PEM blocks, found as Go finds them: other text is skipped.
 //!
-//! By hand, as readers of crates end at the first block that is not well formed, which Go passes over.
+//! Written by hand, as the readers of crates stop at the first malformed block, which Go skips.
 //!
 //! Source: `encoding/pem` of Go 1.26.
 
@@ -10,7 +10,7 @@ use crate::work;
 /// A block: `-----BEGIN LABEL-----`, headers, base64, `-----END LABEL-----`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PemBlock {
-    /// What stands behind `BEGIN`.
+    /// The label after `BEGIN`.
     pub label: String,
     /// Whether it has headers.
     pub has_headers: bool,
@@ -39,7 +39,7 @@ fn label_of<'l>(line: &'l str, start: &str) -> Option<&'l str> {
     line.trim_end_matches([' ', '\t']).strip_prefix(start)?.strip_suffix("-----")
 }
 
-/// The block whose first line was read; `None` where it does not end as it began, or is not base64.
+/// The block after its first line; `None` if its end does not match its beginning, or it is not base64.
 fn block(label: &str, lines: &mut std::str::Lines<'_>) -> Option<PemBlock> {
     let mut has_headers = false;
     let mut body = String::new();

@@ -1,4 +1,4 @@
-//! What the kubelet proves of a key for which it asks a certificate in the name of a pod, and what it gets.
+//! The kubelet's requests for certificates on behalf of pods: the proof of the key, and the issued certificate.
 //!
 //! Source: `pkg/apis/certificates/validation` of Kubernetes 1.36.
 
@@ -19,7 +19,7 @@ const CURVES: [(&str, &str); 4] =
 const MODULUS_BITS: [usize; 2] = [3072, 4096];
 const UNKNOWN_KEY: &str = "unknown public key type; supported types are Ed25519, ECDSA, and RSA";
 
-/// What is wrong with a key: the value that the message shows, if any, and why.
+/// The error of a key: the value that the message shows, if any, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyFault {
     pub shown: Option<String>,
@@ -32,7 +32,7 @@ impl KeyFault {
     }
 }
 
-/// What is wrong with a request by PKCS#10, of which nothing but its key counts.
+/// The error of a PKCS#10 request, of which only the key matters.
 pub fn stub_fault(der: &[u8]) -> Option<KeyFault> {
     let Some(request) = request(der) else { return Some(KeyFault::omitted("must be a valid PKCS#10 CSR")) };
     let key = &request.certification_request_info.subject_pki;
@@ -47,7 +47,7 @@ fn request(der: &[u8]) -> Option<X509CertificationRequest<'_>> {
     (rest.is_empty() && is_known).then_some(request)
 }
 
-/// What is wrong with a key on its own, as SubjectPublicKeyInfo, which deprecated requests hold.
+/// The error of a bare key, a SubjectPublicKeyInfo, as in deprecated requests.
 pub fn public_key_fault(der: &[u8]) -> Option<KeyFault> {
     match public_key(der) {
         Some(key) => key_fault(&key, "elliptic public keys must use curve P256 or P384"),

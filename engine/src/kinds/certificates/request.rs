@@ -1,6 +1,6 @@
-//! Requests for certificates by PKCS#10, and certificates.
+//! PKCS#10 requests for certificates, and certificates.
 //!
-//! A signature is checked where the server's cryptography is built in; offline tools take it as it is.
+//! A signature is checked if the server's cryptography is built in; offline tools accept it unchecked.
 
 use thiserror::Error;
 use x509_parser::certificate::X509Certificate;
@@ -11,14 +11,14 @@ use x509_parser::prelude::FromDer;
 use super::pem::{PemBlock, blocks};
 use super::subject::{Subject, UnreadableSubject};
 
-/// What a request says of its subject.
+/// The subject of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The subject's organizations: groups of the user that it will be.
     pub organizations: Vec<String>,
-    /// The subject's common name: the user that it will be. Empty where there is none.
+    /// The subject's common name, which becomes the user name. Empty if there is none.
     pub common_name: String,
-    /// How many other names are asked for.
+    /// The number of other requested names.
     pub names: Names,
 }
 
@@ -125,7 +125,7 @@ impl Request {
         Request::is_proven(&request).map(|_| ())
     }
 
-    /// Whether a request is known to be signed by its own key; not where the algorithm is not known here.
+    /// Whether a request is signed by its own key; false if the algorithm is unknown here.
     ///
     /// # Errors
     ///
@@ -150,7 +150,7 @@ fn first(pem: &[u8]) -> Result<PemBlock, RequestError> {
     first.ok_or(RequestError::BlockType)
 }
 
-/// What Go says of bytes that are not a request, as far as can be told from the outermost element.
+/// Go's error for bytes that are not a request, as far as the outermost element shows it.
 fn malformed(der: &[u8]) -> RequestError {
     const SEQUENCE: u8 = 0x30;
     match der.first() {
@@ -171,10 +171,10 @@ pub(super) mod signature {
     const ECDSA: &str = "1.2.840.10045.4.3.";
     const ED25519: &str = "1.3.101.112";
     const P384_BITS: usize = 384;
-    /// How many bits a key of RSA has at least, as Go has it.
+    /// The least number of bits of an RSA key, as in Go.
     const RSA_BITS_MIN: usize = 1024;
 
-    /// Whether the request is signed by its own key; not where the algorithm is not known here.
+    /// Whether the request is signed by its own key; false if the algorithm is unknown here.
     ///
     /// # Errors
     ///
@@ -293,7 +293,7 @@ mod tests {
             assert_eq!(Request::parse(pem.as_bytes()), Err(RequestError::Subject(UnreadableSubject)));
             assert_eq!(Request::verify(pem.as_bytes()), Err(RequestError::Subject(UnreadableSubject)));
         }
-        // What a certificate will not have is not looked at.
+        // Attributes that a certificate will not contain are not checked.
         let pem = request(vec![(UID, bmp()), (NAME, node())]);
         assert_eq!(Request::parse(pem.as_bytes()).map(|request| request.common_name), Ok("system:node:a".to_owned()));
     }
@@ -313,7 +313,7 @@ mod tests {
             assert_eq!(Names::of(&request), expected);
         };
         check(|_| {}, Ok(Names { dns: 1, ips: 1, ..Names::default() }));
-        // The name behind it becomes a part of the address.
+        // The text after it becomes a part of the address.
         check(
             |der| {
                 let at = der.windows(6).position(|bytes| bytes == [0x87, 4, 10, 0, 0, 1]).expect("it is there");

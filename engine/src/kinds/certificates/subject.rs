@@ -1,8 +1,8 @@
-//! The subject of a request for a certificate, as far as a certificate has it.
+//! The subject of a request for a certificate: the attributes that the certificate will have.
 //!
-//! In: a name of X.509. Out: the texts of those attributes that Go's `pkix.Name` keeps. Admission of a request and its signing both
-//! read the subject here, so that nothing is signed that was not looked at. Other attributes are dropped, as Kubernetes' signer
-//! drops them: a user's uid is one of them.
+//! In: a name of X.509. Out: the texts of those attributes that Go's `pkix.Name` keeps. Admission of a request and its
+//! signing both read the subject here, so that nothing is signed that was not checked. Other attributes are dropped, as
+//! Kubernetes' signer drops them: a user's uid is one of them.
 
 use thiserror::Error;
 use x509_parser::x509::{AttributeTypeAndValue, X509Name};
@@ -38,15 +38,15 @@ impl Subject {
     ///
     /// # Errors
     ///
-    /// One of the attributes that it keeps is not a text, or one whose letters are not known here: `BMPString` and `T61String`, which
-    /// Go reads.
+    /// One of the kept attributes is not a text, or is in an encoding that is unknown here: `BMPString` and
+    /// `T61String`, which Go reads.
     pub fn of(name: &X509Name<'_>) -> Result<Self, UnreadableSubject> {
         let mut subject = Subject::default();
         for attribute in name.iter_attributes() {
             work::bytes(attribute.as_slice().len());
             let Some(at) = place(attribute) else { continue };
             let text = attribute.as_str().map_err(|_| UnreadableSubject)?.to_owned();
-            // Of a name and of a number there is one, the last.
+            // Of the common name and the serial number, only the last counts.
             if [COMMON_NAME, SERIAL_NUMBER].contains(&ARCS[at]) {
                 subject.texts[at].clear();
             }
@@ -60,7 +60,7 @@ impl Subject {
         self.of_arc(ORGANIZATION)
     }
 
-    /// The user that it is; empty where there is none.
+    /// The common name, which is the user name; empty if there is none.
     pub fn common_name(&self) -> &str {
         self.of_arc(COMMON_NAME).first().map(String::as_str).unwrap_or_default()
     }

@@ -1,6 +1,6 @@
-//! Rules that a marker only names (`+k8s:customValidation`): the reference has a function for each, and so has this.
+//! Rules that a marker only names (`+k8s:customValidation`): like the reference, this has a function for each.
 //!
-//! In: a field and its value, which changed. Out: what is wrong with it. The field's other markers are read elsewhere.
+//! In: a field with its changed value. Out: the errors. The field's other markers are read elsewhere.
 //!
 //! Source: `pkg/apis/lifecycle/v1alpha1/validation.go` of Kubernetes, release 1.37.
 
@@ -9,7 +9,7 @@ use crate::meta::field_ref::FieldRef;
 use crate::types::{Field, Message};
 use crate::work;
 
-/// What a rule says of a value.
+/// The function of a rule: the errors of a value.
 pub(super) type Custom = fn(&FieldRef<'_>) -> ErrorList;
 
 /// Domains that Kubernetes keeps for itself, with all below them.

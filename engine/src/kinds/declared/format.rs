@@ -1,6 +1,6 @@
-//! The forms of a text that a marker names: `+k8s:format=k8s-long-name`.
+//! The formats of texts that a marker names: `+k8s:format=k8s-long-name`.
 //!
-//! In: the name of the form, and a field with a text. Out: what is wrong with it.
+//! In: the name of the format, and a field with a text. Out: the errors.
 //!
 //! Source: `pkg/api/validate/strfmt.go` of apimachinery, release 1.37.
 
@@ -12,7 +12,7 @@ const POOL_BYTES_MAX: usize = 253;
 const DOMAIN_BYTES_MAX: usize = 63;
 const IDENTIFIER_BYTES_MAX: usize = 32;
 
-/// What is wrong with the form of a text; nothing where the form has no rule here.
+/// The errors of a text's format; none if the format has no rule here.
 pub(super) fn faults(format: &str, field: &FieldRef<'_>) -> ErrorList {
     let text = field.text();
     let faults = match format {

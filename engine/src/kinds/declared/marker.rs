@@ -3,7 +3,7 @@
 use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 
-/// What a marker asks of a field, and under which condition.
+/// The rule that a marker sets for a field, and its condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Marker {
     /// The name of a gate, and whether it is to be open.
@@ -11,12 +11,12 @@ pub(super) struct Marker {
     pub(super) rule: Rule,
 }
 
-/// What is asked of a field.
+/// A rule for a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
     /// It is set.
     Required,
-    /// Where it is not set nothing else is asked of it.
+    /// If it is not set, no other rules apply.
     Optional,
     /// It is not set.
     Forbidden,
@@ -40,13 +40,13 @@ pub(super) enum Rule {
     Format(&'static str),
     /// Each text of a list has a form.
     EachFormat(&'static str),
-    /// No item stands twice in a list.
+    /// The list has no duplicate items.
     Unique,
-    /// It is one of the fields of which one is set.
+    /// It is a member of a union, of which one field must be set.
     UnionMember,
     /// Where it is set, so is the named field of the same struct.
     DependentRequired(&'static str),
-    /// What a function says that is written for it.
+    /// A rule with its own function.
     Custom,
 }
 
@@ -61,8 +61,8 @@ pub(super) enum RefusedChange {
 }
 
 impl Marker {
-    /// Those of a field that are enforced, in the order in which the reference looks at them: by their names. What is marked as
-    /// alpha is never enforced; of what is marked as beta, the rules that are written by hand say the same.
+    /// The enforced rules of a field, in the order in which the reference checks them: by name. Markers in alpha are
+    /// never enforced; those in beta are covered by rules written by hand.
     pub(super) fn all(markers: &'static str) -> Vec<Marker> {
         let mut found: Vec<(&str, Marker)> = markers
             .split(' ')
@@ -72,7 +72,7 @@ impl Marker {
         found.into_iter().map(|(_, marker)| marker).collect()
     }
 
-    /// `None` for what says how lists are merged, and for what is not enforced.
+    /// `None` for markers about the merging of lists, and for those that are not enforced.
     fn parse(word: &'static str) -> Option<Marker> {
         let word = word.strip_prefix("+k8s:")?;
         for (prefix, is_open) in [("ifEnabled(", true), ("ifDisabled(", false)] {
@@ -89,7 +89,7 @@ impl Marker {
         }
     }
 
-    /// Whether it is asked of a server of that minor, with its gates.
+    /// Whether it applies on a server of that minor, with its gates.
     pub(super) fn applies(&self, minor: Minor) -> bool {
         let opens = |name| Gate::all().find(|gate| gate.name() == name).is_some_and(|gate| minor.opens(gate));
         self.condition.is_none_or(|(name, is_open)| opens(name) == is_open)

@@ -1,10 +1,11 @@
-//! Declarative validation: what the markers of a type (`+k8s:required`, `+k8s:immutable`, …) ask of an object.
+//! Declarative validation: the rules that the markers of a type (`+k8s:required`, `+k8s:immutable`, …) set for an
+//! object.
 //!
-//! In: a part of an object, what it was before a change, and its type. Out: errors, with the paths, texts and order of the
-//! reference, which generates code from the same markers. What did not change is not looked at again.
+//! In: a part of an object, the same part before a change, and its type. Out: errors, with the paths, texts and order
+//! of the reference, which generates code from the same markers. Unchanged values are not checked again.
 //!
-//! The kinds that are checked so name no rule that a marker states. Kinds that are older than the markers have rules that are written
-//! by hand, which tell the same in the words that were recorded.
+//! Kinds that are validated this way do not repeat the rules of the markers. Kinds older than the markers have rules
+//! written by hand, which give the same errors in the recorded words.
 //!
 //! Source: `pkg/api/validate` of apimachinery and `validation-gen` of code-generator, release 1.37.
 
@@ -25,18 +26,18 @@ pub use self::format::identifier_faults;
 use super::semantic;
 use marker::{Marker, RefusedChange, Rule};
 
-/// What is wrong with a new value of a type.
+/// The errors of a new value of a type.
 pub fn validate(message: &'static Message, value: &FieldRef<'_>, minor: Minor) -> ErrorList {
     Validation { minor, is_update: false }.message(message, value, None)
 }
 
-/// What is wrong with a value of a type that was `old`.
+/// The errors of the value `new` of a type, which replaces `old`.
 pub fn validate_update(message: &'static Message, new: &FieldRef<'_>, old: &FieldRef<'_>, minor: Minor) -> ErrorList {
     Validation { minor, is_update: true }.message(message, new, Some(old))
 }
 
-/// What is wrong with one field of a struct, `message`, at `parent`, which was `old` before an update: for kinds whose other fields
-/// have rules that are written by hand.
+/// The errors of one field of a struct of type `message` at `parent`, which was `old` before an update: for kinds whose
+/// other fields have rules written by hand.
 pub fn validate_field(
     message: &'static Message,
     name: &str,
@@ -54,14 +55,15 @@ pub fn validate_field(
     Validation { minor, is_update: old.is_some() }.member(member)
 }
 
-/// What is asked for all parts of an object.
+/// The context for all parts of an object.
 #[derive(Clone, Copy)]
 struct Validation {
     minor: Minor,
     is_update: bool,
 }
 
-/// A field of a struct, what it is now and what it was. `old` is `None` in a struct that nothing is known of before the change.
+/// A field of a struct, with its new and its old value. `old` is `None` in a struct whose state before the change is
+/// unknown.
 #[derive(Clone, Copy)]
 struct Member<'a> {
     of: &'static Message,
@@ -159,7 +161,7 @@ impl Validation {
         errors
     }
 
-    /// What ends the validation of a field where it fails.
+    /// Rules that end the validation of a field if they fail.
     fn first_look(self, member: Member<'_>, rule: Rule) -> ErrorList {
         let Member { field, new, .. } = member;
         let found = match rule {
@@ -173,7 +175,7 @@ impl Validation {
         found.into_iter().collect()
     }
 
-    /// What is asked of a value that may be there.
+    /// The other rules for a value that may be set.
     fn closer_look(self, member: Member<'_>, rule: Rule) -> ErrorList {
         let Member { of, field, new, old, .. } = member;
         let has_value = field.shape != Shape::Pointer || new.is_set();
@@ -200,7 +202,7 @@ impl Validation {
         found.into_iter().collect()
     }
 
-    /// What the type of the field asks, of its value or of each of its items.
+    /// Validates the content of the field by its type: its value, or each of its items.
     fn content(self, member: Member<'_>) -> ErrorList {
         let Member { field, new, old, .. } = member;
         match (field.kind, field.shape) {
@@ -264,20 +266,20 @@ impl Validation {
     }
 }
 
-/// What tells the items of a list apart, if declarative validation knows it.
+/// The fields that identify the items of a list, if declarative validation knows them.
 fn keys_of(field: &Field) -> Vec<&'static str> {
     let words = || field.markers.split(' ');
     let is_map = words().any(|word| matches!(word, "+k8s:listType=map" | "+k8s:unique=map"));
     words().filter(|_| is_map).filter_map(|word| word.strip_prefix("+k8s:listMapKey=")).collect()
 }
 
-/// What tells an item from others of its list.
+/// The key of an item within its list.
 fn key_of<'a>(item: &FieldRef<'a>, keys: &[&str]) -> Vec<&'a str> {
     keys.iter().map(|key| item.value().map_or("", |value| value.str_at(&[key]))).collect()
 }
 
-/// Whether Go holds a field for set: a pointer that is not nil, a list or a map with items, any other value that is not zero. A struct
-/// always is.
+/// Whether Go considers a field set: a pointer that is not nil, a list or a map with items, any other value that is not
+/// zero. A struct always is.
 fn is_set(field: &Field, value: &FieldRef<'_>) -> bool {
     match (field.shape, field.kind) {
         (Shape::Pointer, _) => value.is_set(),
@@ -291,7 +293,7 @@ fn is_set(field: &Field, value: &FieldRef<'_>) -> bool {
     }
 }
 
-/// What is wrong with the form of each text of a list.
+/// The format errors of the texts of a list.
 fn malformed(list: &FieldRef<'_>, format: &str) -> ErrorList {
     let mut errors = ErrorList::new();
     for item in list.items() {
@@ -307,7 +309,7 @@ fn values_of(field: &Field) -> Vec<&'static str> {
     values
 }
 
-/// The items of a list that are none of the texts that they may be.
+/// The items of a list that are not among the allowed texts.
 fn unknown_items(field: &Field, list: &FieldRef<'_>) -> ErrorList {
     let values = values_of(field);
     let mut errors = ErrorList::new();
@@ -327,7 +329,7 @@ fn count(list: &FieldRef<'_>) -> i64 {
     i64::try_from(list.len()).unwrap_or(i64::MAX)
 }
 
-/// A change that may not be, which is told without the value.
+/// The error for a change that is not allowed, which omits the value.
 fn fixed(field: &FieldRef<'_>, detail: &str) -> Error {
     Error::invalid(field.path(), Value::Null, detail)
 }

@@ -1,14 +1,14 @@
-//! What the markers of the types of 1.37 are made of.
+//! The contents of the markers of the types of 1.37.
 
 use super::*;
 use crate::types::structs;
 
-/// The packages whose kinds are checked by their markers alone.
+/// The packages whose kinds are validated by their markers alone.
 const CHECKED: [&str; 4] = ["scheduling.v1alpha3", "scheduling.v1beta1", "lifecycle.v1alpha1", "resource.v1alpha3"];
 
 #[test]
 fn every_marker_of_the_kinds_that_are_checked_so_is_known() {
-    /// How lists are merged and told apart, and what the reference does not enforce.
+    /// Markers about the merging and the keys of lists, and those that the reference does not enforce.
     const ELSEWHERE: [&str; 8] = [
         "+k8s:listType=map",
         "+k8s:unique=map",
@@ -59,7 +59,7 @@ fn every_rule_that_a_marker_only_names_is_written() {
 fn one_field_of_a_struct_is_checked_alone() {
     let spec = crate::types::message_named("core.v1", "NodeSpec");
     let told = |object: &Value| {
-        // As while the gate is open, which the marker asks for.
+        // As with the gate enabled, which the marker requires.
         let gates = "InPlacePodVerticalScalingSchedulerPreemption=true";
         let gates = crate::meta::gate::Gates::parse(gates, Minor::NEWEST).expect("it is known");
         let minor = Minor::NEWEST.with_gates(gates);

@@ -1,10 +1,10 @@
 //! The roles and bindings that a cluster has from the start.
 //!
-//! At a start with RBAC each is compared with what is stored: from a look-up in memory, since the index needs these
-//! collections anyway. What is missing is queued at once and goes to disk in a transaction or two; the second start
-//! writes nothing, which a test holds. Then roles that aggregate are gathered by the controller's own function, so
-//! that `admin` is whole in the first request. Without RBAC they are not made: they would grant nothing, and cost
-//! each test server some thirty writes before it is ready.
+//! At a start with RBAC each is compared with the stored one, by a look-up in memory, since the index needs these
+//! collections anyway. Missing ones are queued at once and go to disk in a transaction or two; the second start writes
+//! nothing, which a test ensures. Then aggregated roles are filled by the controller's own function, so that `admin` is
+//! complete at the first request. Without RBAC they are not created: they would grant nothing, and cost each test
+//! server some thirty writes before it is ready.
 //!
 //! Those of the scheduler and of the controllers of workloads ([`workloads`]) are made where such controllers run. Roles of
 //! programs that never run here (kubelet, proxy) are left out.
@@ -28,10 +28,10 @@ const WRITE: &str = "create delete deletecollection patch update";
 const ALL: &str = "create delete deletecollection get list patch update watch";
 const RECORD: &str = "create patch update";
 
-/// A cluster role, and whom it is bound to.
+/// A cluster role, and the subjects that it is bound to.
 struct Role {
     name: &'static str,
-    /// The role that takes in this one's rules.
+    /// The role that aggregates this one's rules.
     aggregated_to: Option<&'static str>,
     /// Whether its rules are those of the roles aggregated to it.
     aggregates: bool,
@@ -77,7 +77,7 @@ const fn role(name: &'static str, rules: &'static [Rule], subjects: &'static [Su
     Role { name, aggregated_to: None, aggregates: false, rules, subjects }
 }
 
-/// A role of which others are parts.
+/// A role that aggregates others.
 const fn aggregate(name: &'static str, aggregated_to: Option<&'static str>) -> Role {
     Role { aggregated_to, aggregates: true, ..role(name, &[], &[]) }
 }

@@ -1,4 +1,4 @@
-//! The roles of the scheduler and of the controllers of workloads, and of those who ask for certificates or approve them.
+//! The roles of the scheduler and of the controllers of workloads, and of clients that request or approve certificates.
 
 use super::{Controller, EVENTS, READ, Role, User, named, resources, role};
 

@@ -1,4 +1,4 @@
-//! How much a device has, and how it may be asked for in parts.
+//! The capacity of a device, and the rules for requesting parts of it.
 
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;

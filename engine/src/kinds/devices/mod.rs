@@ -1,4 +1,4 @@
-//! What the kinds of resource.k8s.io share: names, lists with bounds, requests, selectors, taints.
+//! Shared code of the kinds of resource.k8s.io: names, bounded lists, requests, selectors, taints.
 //!
 //! Source: `pkg/apis/resource/validation`, release 1.37.
 
@@ -37,7 +37,7 @@ pub fn list(field: &FieldRef<'_>, max: usize, check: impl Fn(&FieldRef<'_>) -> E
     errors
 }
 
-/// [`list`] of items that differ in what `key` tells.
+/// [`list`] for items whose `key` must be unique.
 pub fn set(
     field: &FieldRef<'_>,
     max: usize,
@@ -58,17 +58,17 @@ pub fn set(
     errors
 }
 
-/// What [`set`] tells texts apart by.
+/// The key of texts, for [`set`].
 pub fn by_text(item: &Value) -> String {
     item.as_str().unwrap_or_default().to_owned()
 }
 
-/// What [`set`] tells structs apart by that have names.
+/// The key of structs with a name, for [`set`].
 pub fn by_name(item: &Value) -> String {
     item.str_at(&["name"]).to_owned()
 }
 
-/// A field that an update must leave as it is; `null` shows what is not there of a pointer.
+/// A field that an update must not change; `null` stands for an absent pointer.
 pub fn unchanged(new: &FieldRef<'_>, old: &FieldRef<'_>, absent: Value) -> Option<Error> {
     let value = || new.value().cloned().unwrap_or(absent);
     (new.value() != old.value()).then(|| Error::invalid(new.path(), value(), "field is immutable"))
@@ -96,7 +96,7 @@ pub fn raw(field: &FieldRef<'_>, is_stored: bool, bytes_max: usize) -> Option<Er
     }
 }
 
-/// The label of a namespace in which devices may be asked for with administrative access.
+/// The label of a namespace in which administrative access to devices may be requested.
 const ADMIN_ACCESS: &str = "resource.kubernetes.io/admin-access";
 
 /// Administrative access to a device.
@@ -108,7 +108,7 @@ pub enum AdminAccess {
     Granted(usize),
 }
 
-/// The administrative access that a new object asks for, or that the change of `old` to `object` is the first to grant.
+/// The administrative access that a new object asks for, or that is first granted by the change from `old` to `object`.
 pub fn admin_access(group: &str, plural: &str, object: &Value, old: Option<&Value>) -> Option<AdminAccess> {
     let is_true = |at: Option<&Value>| at.and_then(Value::as_bool) == Some(true);
     let granted = |object: &Value| {
@@ -131,7 +131,7 @@ pub fn admin_access(group: &str, plural: &str, object: &Value, old: Option<&Valu
     requests.iter().position(asks).map(AdminAccess::Asked)
 }
 
-/// What is wrong with administrative access in `namespace`, if there is one of that name.
+/// The error of administrative access in `namespace`, if that exists.
 ///
 /// Source: `AuthorizedForAdmin` and `AuthorizedForAdminStatus` of `pkg/registry/resource`, release 1.36.
 pub fn check_admin_access(access: AdminAccess, name: &str, namespace: Option<&Value>) -> Option<Error> {

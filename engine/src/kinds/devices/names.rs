@@ -132,7 +132,7 @@ pub fn uid(field: &FieldRef<'_>) -> Option<Error> {
     Some(field.invalid(why))
 }
 
-/// What Go's reader of UUIDs says of a text.
+/// Go's error for a text that is not a UUID.
 fn uuid_fault(text: &str) -> Option<String> {
     const DASHES: [usize; 4] = [8, 13, 18, 23];
     let bytes = text.as_bytes();

@@ -1,7 +1,7 @@
-//! `resource.k8s.io/v1beta1`, whose claims and slices have another shape than those of v1 and v1beta2: what is asked for stands
-//! in the request itself, and what a device has in its field `basic`.
+//! `resource.k8s.io/v1beta1`, whose claims and slices have a different shape from those of v1 and v1beta2: the details
+//! of a request are in the request itself, and the attributes of a device in its field `basic`.
 //!
-//! Kinds are checked and stored in the newest shape. Source: `pkg/apis/resource/v1beta1/conversion.go`, release 1.36.
+//! Kinds are validated and stored in the newest shape. Source: `pkg/apis/resource/v1beta1/conversion.go`, release 1.36.
 
 use std::borrow::Cow;
 
@@ -21,10 +21,10 @@ const EXACTLY: [&str; 8] = [
     "selectors",
     "tolerations",
 ];
-/// Fields of a device that both have beside those in `basic`.
+/// Fields of a device that are outside `basic`.
 const OF_DEVICE: [&str; 1] = ["name"];
 
-/// What a kind's objects hold that differs.
+/// The part of a kind's objects that differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// A `DeviceClaim`, at this path.
@@ -34,7 +34,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// The object in the shape of v1, for what is checked.
+    /// The object in the shape of v1, for validation.
     pub fn newest(self, object: &Value) -> Cow<'_, Value> {
         if is_oldest(object) { Cow::Owned(self.convert(object, NEWEST)) } else { Cow::Borrowed(object) }
     }
@@ -64,7 +64,7 @@ impl Shape {
         converted
     }
 
-    /// What Go makes of an object as it reads it: v1beta1 to its internal type and back.
+    /// The object as Go reads it: converted from v1beta1 to the internal type and back.
     pub fn internalize(self, object: &mut Value) {
         self.change(object, |_| {});
     }
@@ -115,7 +115,7 @@ fn convert_slice(object: &mut Value, to_oldest: bool) {
     }
 }
 
-/// Takes the fields out that are asked for.
+/// Removes and returns the wanted fields.
 fn take(fields: &mut Map, is_wanted: impl Fn(&str) -> bool) -> Map {
     let names: Vec<String> = fields.iter().map(|(name, _)| name.to_owned()).filter(|name| is_wanted(name)).collect();
     let mut taken = Map::new();
@@ -138,7 +138,7 @@ fn is_set_pointer(name: &str, value: &Value) -> bool {
     name == "adminAccess" && !value.is_null()
 }
 
-/// Whether Go holds a value for its type's zero value; an empty list is not one.
+/// Whether Go considers a value the zero value of its type; an empty list is not.
 fn is_zero(value: &Value) -> bool {
     match value {
         Value::Null | Value::Int(0) | Value::Bool(false) => true,

@@ -81,7 +81,7 @@ fn set_count(request: &mut Value) {
     }
 }
 
-/// What is wrong with a `DeviceClaim`.
+/// The errors of a `DeviceClaim`.
 pub fn validate(minor: Minor, claim: &FieldRef<'_>) -> ErrorList {
     let known = Requests::of(claim.value().unwrap_or(&Value::Null));
     let mut errors = set(&claim.field("requests"), REQUESTS_MAX, by_name, |request| validate_request(minor, request));

@@ -23,7 +23,7 @@ const ID_BYTES_MAX: u64 = 32;
 /// By minor, of new expressions and of stored ones.
 static ENVIRONMENTS: [[OnceLock<Env>; 2]; Minor::COUNT] = [const { [const { OnceLock::new() }; 2] }; Minor::COUNT];
 
-/// What is wrong with selectors in that version of Kubernetes.
+/// The errors of selectors in that version of Kubernetes.
 pub fn selectors(minor: Minor, field: &FieldRef<'_>, is_stored: bool) -> ErrorList {
     let env = known_environment(minor, is_stored);
     list(field, SELECTORS_MAX, |selector| {

@@ -33,7 +33,7 @@ fn shown_terms(terms: &FieldRef<'_>) -> String {
     format!("[{}]", terms.items().map(show).collect::<Vec<_>>().join(","))
 }
 
-/// What is wrong with a spec that replaces `old`.
+/// The errors of a spec that replaces `old`.
 pub fn validate(minor: Minor, spec: &FieldRef<'_>, old: Option<&FieldRef<'_>>) -> ErrorList {
     let mut errors = driver_name(&spec.field("driver"));
     errors.extend(validate_pool(&spec.field("pool")));
@@ -88,7 +88,7 @@ fn validate_kept(spec: &FieldRef<'_>, old: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// A truth value that is true where it is there at all.
+/// A boolean that must be true if it is set.
 fn only_true(field: &FieldRef<'_>) -> Option<Error> {
     (field.is_set() && !field.is_true()).then(|| field.invalid("must be either unset or set to true"))
 }
@@ -97,7 +97,7 @@ fn node_name(field: &FieldRef<'_>) -> ErrorList {
     names::is_dns1123_subdomain(field.text()).into_iter().map(|fault| field.invalid(fault)).collect()
 }
 
-/// Exactly one way to say where the devices are.
+/// Exactly one field must state where the devices are.
 fn validate_place(spec: &FieldRef<'_>) -> ErrorList {
     const WHY: &str = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required";
     let mut errors = ErrorList::new();
@@ -313,7 +313,7 @@ mod tests {
     use crate::meta::gate::Gates;
     use crate::value::yaml;
 
-    /// What is told of a slice while the gates are open that it takes.
+    /// The errors of a slice with the gates enabled that it needs.
     #[track_caller]
     fn check(rest: &str, expect: &[&str]) {
         let gates = "DRAPartitionableDevicesType=true,DRAOptionalNodeOperations=true,DRANodeAllocatableResources=true";

@@ -1,4 +1,4 @@
-//! The status of a ResourceClaim: what was allocated, for whom, and what drivers say of it.
+//! The status of a ResourceClaim: the allocation, its consumers, and the reports of drivers.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ const DATA_BYTES_MAX: usize = 10 << 10;
 const ADDRESSES_MAX: usize = 16;
 const SOURCES: [&str; 2] = ["FromClaim", "FromClass"];
 
-/// Which device something is about: of which driver, in which pool, and which share.
+/// The key of a device: its driver, its pool, its name and its share.
 fn device_key(device: &Value) -> String {
     let id = ["driver", "pool", "device"].map(|name| device.str_at(&[name])).join("/");
     match device.str_at(&["shareID"]) {
@@ -37,7 +37,7 @@ fn allocated(claim: &Value) -> BTreeSet<String> {
     claim.items_at(&["status", "allocation", "devices", "results"]).iter().map(device_key).collect()
 }
 
-/// Features that have fields in the status alone.
+/// Features that only have fields in the status.
 const FEATURES: [Feature; 2] = [
     Feature::new(Gate::DraResourceClaimDeviceStatus, &["status.devices"]),
     Feature::new(
@@ -58,8 +58,8 @@ const CONSUMABLE_CAPACITY: Feature = Feature::new(
     ],
 );
 
-/// Takes the fields of features whose gates are shut out of a status, but for those that the claim used, in its spec or in
-/// its status.
+/// Drops the fields of features whose gates are disabled from a status, except for those that the claim used, in its
+/// spec or in its status.
 pub fn drop_disabled(minor: Minor, new: &mut Value, old: &Value) {
     features::drop_fields(&FEATURES, minor, new, Some(old));
     for feature in [ADMIN_ACCESS, CONSUMABLE_CAPACITY] {
@@ -69,7 +69,7 @@ pub fn drop_disabled(minor: Minor, new: &mut Value, old: &Value) {
     }
 }
 
-/// Forgets what drivers said of devices that are no longer allocated.
+/// Drops the reports of drivers about devices that are no longer allocated.
 pub fn drop_deallocated(new: &mut Value, old: &Value) {
     let kept = allocated(new);
     let gone: BTreeSet<String> = allocated(old).into_iter().filter(|device| !kept.contains(device)).collect();
@@ -81,7 +81,7 @@ pub fn drop_deallocated(new: &mut Value, old: &Value) {
     }
 }
 
-/// What is wrong with a status that replaces that of `old`.
+/// The errors of the status of `new`, which replaces that of `old`.
 pub fn validate(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     let (root, old_root) = (FieldRef::root(new), FieldRef::root(old));
     let (status, old_status) = (root.field("status"), old_root.field("status"));

@@ -1,4 +1,4 @@
-//! What the conditions in the status of a job say.
+//! The conditions in the status of a job.
 
 use crate::value::Value;
 

@@ -1,4 +1,4 @@
-//! What is done with pods of a job that fail.
+//! The treatment of failed pods of a job.
 //!
 //! Source: `validatePodFailurePolicy` of Kubernetes 1.37.
 
@@ -18,7 +18,7 @@ const ACTIONS: [&str; 4] = ["Count", "FailIndex", "FailJob", "Ignore"];
 const OPERATORS: [&str; 2] = ["In", "NotIn"];
 const STATUSES: [&str; 3] = ["False", "True", "Unknown"];
 
-/// What is wrong with the policy of a job's spec.
+/// The errors of the policy of a job's spec.
 pub fn validate(spec: &FieldRef<'_>, policy: &FieldRef<'_>) -> ErrorList {
     let rules = policy.field("rules");
     let mut errors: ErrorList = too_many(&rules, RULES_MAX).into_iter().collect();

@@ -7,7 +7,7 @@ use thiserror::Error;
 use crate::value::go_quote;
 use crate::work;
 
-/// What is wrong with a list of indexes, in Kubernetes' words.
+/// The errors of a list of indexes, in Kubernetes' words.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum IndexError {
     /// `0-1-2`

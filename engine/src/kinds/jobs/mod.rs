@@ -1,6 +1,6 @@
-//! What Job and CronJob have in common: the spec of a job.
+//! The common part of Job and CronJob: the spec of a job.
 //!
-//! In: a JobSpec in the form that its Go type gives it. Out: its defaults, what is wrong with it, what a client is warned of.
+//! In: a JobSpec in the form that its Go type gives it. Out: its defaults, errors and warnings.
 //!
 //! Source: `pkg/apis/batch/v1`, `pkg/apis/batch/validation` and `pkg/api/job` of Kubernetes 1.37.
 
@@ -22,7 +22,7 @@ pub const NON_INDEXED: &str = "NonIndexed";
 /// Above so many completions other limits are lower.
 const COMPLETIONS_SOFT_MAX: i64 = 100_000;
 
-/// Sets the defaults that the spec of a job has wherever it stands.
+/// Sets the defaults of a job's spec, in a Job or a template.
 pub fn set_template_defaults(spec: &mut Value) {
     pod::set_template_defaults(defaults::structure(spec, "template"));
     let Some(policy) = defaults::field(spec, "podFailurePolicy") else { return };
@@ -52,7 +52,7 @@ pub fn is_indexed(spec: &FieldRef<'_>) -> bool {
     spec.field("completionMode").text() == INDEXED
 }
 
-/// What the one who wrote the spec of a job is warned of; `old` is the spec that it replaces.
+/// The warnings about the spec of a job; `old` is the spec that it replaces.
 pub fn warnings(spec: &FieldRef<'_>, old: Option<&Value>) -> Vec<String> {
     const PARALLELISM_SOFT_MAX: i64 = 10_000;
     let mut warnings = Vec::new();

@@ -1,4 +1,4 @@
-//! What is wrong with the spec of a job.
+//! The errors of the spec of a job.
 //!
 //! Source: `validateJobSpec` of Kubernetes 1.37.
 
@@ -10,7 +10,7 @@ use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
 
 const MANAGED_BY_BYTES_MAX: i64 = 63;
-/// What a path may consist of beside letters and digits.
+/// The characters that a path may contain besides letters and digits.
 const PATH_SYMBOLS: &[u8] = b"/-._~%!$&'()*+,;=:";
 const PARALLELISM_MAX: i64 = 100_000;
 const FAILED_INDEXES_MAX: i64 = 100_000;
@@ -18,7 +18,7 @@ const FAILED_INDEXES_MAX: i64 = 100_000;
 const LARGE_PARALLELISM_MAX: i64 = 10_000;
 const LARGE_FAILED_INDEXES_MAX: i64 = 10_000;
 
-/// What is wrong with the spec of a Job, which has a selector by now.
+/// The errors of the spec of a Job, whose selector must have been set.
 pub fn validate_selected(spec: &FieldRef<'_>, options: &template::PodValidationOptions) -> ErrorList {
     let mut errors = validate(spec, options);
     let field = spec.field("selector");
@@ -32,7 +32,7 @@ pub fn validate_selected(spec: &FieldRef<'_>, options: &template::PodValidationO
     errors
 }
 
-/// What is wrong with the spec of a job, whether or not it has a selector.
+/// The errors of the spec of a job, with or without a selector.
 pub fn validate(spec: &FieldRef<'_>, options: &template::PodValidationOptions) -> ErrorList {
     let mut errors = validate_numbers(spec);
     errors.extend(validate_manager(&spec.field("managedBy")));

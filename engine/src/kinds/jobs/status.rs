@@ -1,4 +1,5 @@
-//! What is wrong with the status of a job. Most rules hold only for what a write changes, so that it can change the rest.
+//! The errors of the status of a job. Most rules only apply to fields that a write changes, so that other fields don't
+//! block it.
 //!
 //! Source: `validateJobStatus` and `getStatusValidationOptions` of Kubernetes 1.37.
 
@@ -26,7 +27,7 @@ impl StatusChange<'_> {
         names.iter().any(|name| self.new.at(&["status", name]) != self.old.at(&["status", name]))
     }
 
-    /// Whether one of the conditions begins or ends to hold.
+    /// Whether the truth of one of the conditions changes.
     fn turns(&self, types: &[&str]) -> bool {
         types.iter().any(|type_| is_true(self.new, type_) != is_true(self.old, type_))
     }
@@ -41,7 +42,7 @@ impl StatusChange<'_> {
     }
 }
 
-/// What is wrong with the status of `new`, which replaces that of `old`.
+/// The errors of the status of `new`, which replaces that of `old`.
 pub fn validate(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     let change = StatusChange { new, old };
     let root = FieldRef::root(new);
@@ -64,7 +65,7 @@ pub fn validate(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     errors
 }
 
-/// Each uid stands once, in one of the two lists.
+/// Each uid occurs once, in one of the two lists.
 fn validate_uncounted(pods: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut seen = HashSet::new();
@@ -215,7 +216,7 @@ fn validate_success(change: &StatusChange<'_>, spec: &FieldRef<'_>, status: &Fie
     errors
 }
 
-/// What was said once is not taken back.
+/// Facts that were once reported must not be taken back.
 fn validate_kept(change: &StatusChange<'_>, spec: &FieldRef<'_>, status: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     for type_ in ["Failed", "Complete", "FailureTarget"] {

@@ -10,7 +10,7 @@ use crate::meta::field_ref::FieldRef;
 const RULES_MAX: i64 = 20;
 const INDEXES_BYTES_MAX: i64 = 64 << 10;
 
-/// What is wrong with the policy of an indexed job's spec.
+/// The errors of the policy of an indexed job's spec.
 pub fn validate(spec: &FieldRef<'_>, policy: &FieldRef<'_>) -> ErrorList {
     let rules = policy.field("rules");
     let mut errors = ErrorList::new();

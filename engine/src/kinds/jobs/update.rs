@@ -1,4 +1,4 @@
-//! What an update of a job may change: little of its spec, and of its template only while it is suspended.
+//! The changes that an update of a job may make: few in its spec, and in its template only while it is suspended.
 //!
 //! Source: `ValidateJobSpecUpdate` of Kubernetes 1.37.
 
@@ -12,7 +12,7 @@ use crate::object;
 use crate::types;
 use crate::value::{Map, Value};
 
-/// What is wrong with a change of the spec. `old` is the whole job, as its status tells what may change.
+/// The errors of a change of the spec. `old` is the whole job, as its status decides which changes are allowed.
 pub fn validate(minor: Minor, spec: &FieldRef<'_>, old: &Value) -> ErrorList {
     let old_root = FieldRef::root(old);
     let old_spec = old_root.field("spec");
@@ -43,11 +43,11 @@ fn check_completions(spec: &FieldRef<'_>, old: &FieldRef<'_>) -> Option<Error> {
     (!is_kept && !is_in_tandem).then(|| new.invalid("can only be modified in tandem with spec.parallelism"))
 }
 
-/// What of the template of a suspended job may change.
+/// The parts of a suspended job's template that may change.
 struct Changeable {
     /// Where the pods go: before the job begins, and with a feature also later, while none of its pods is there.
     scheduling: bool,
-    /// What the pods need: with a feature, while none of them is there.
+    /// The resources of the pods: with a feature, while no pods exist.
     resources: bool,
 }
 
@@ -125,7 +125,7 @@ fn take_node_affinity(kept: &mut Value, new: Option<&Value>) {
     }
 }
 
-/// What each container needs may change, as long as it is the same container.
+/// The resources of each container may change, as long as it is the same container.
 fn take_resources(kept: &mut Value, new: &Value) {
     for list in ["containers", "initContainers"] {
         let wanted = new.items_at(&["spec", list]);

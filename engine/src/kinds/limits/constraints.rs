@@ -1,4 +1,4 @@
-//! What one limit says of requests and limits.
+//! The check of requests and limits against one limit.
 
 use super::Faults;
 use crate::kinds::pod::aggregate::Totals;
@@ -7,15 +7,15 @@ use crate::meta::quantity::Quantity;
 use crate::value::{Map, Value};
 use crate::work;
 
-/// What can be told in thousandths.
+/// The largest amount that can be expressed in thousandths.
 const MILLI_MAX: i64 = i64::MAX / 1000;
 
-/// What a limit is for.
+/// The subject of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitType {
     Container,
     Pod,
-    /// Has requests alone.
+    /// Only has requests.
     Claim,
 }
 
@@ -29,14 +29,14 @@ impl LimitType {
     }
 }
 
-/// What an object asks for.
+/// The resources that an object asks for.
 pub struct AskedResources {
     pub requests: Totals,
     pub limits: Totals,
 }
 
 impl AskedResources {
-    /// Finds what is wrong with it.
+    /// Checks them against a limit.
     pub fn check(&self, limit: &Value, kind: LimitType, faults: &mut Faults) {
         let entries = |list: &'static str| {
             let list = limit.get(list).and_then(Value::as_object);
@@ -111,7 +111,7 @@ impl AskedResources {
     }
 }
 
-/// Two amounts in thousandths, or in whole units where they are too large for that.
+/// Two amounts in thousandths, or in whole units if they are too large for that.
 fn comparable(left: &Quantity, right: &Quantity) -> (i64, i64) {
     if left.value() <= MILLI_MAX && right.value() <= MILLI_MAX {
         (left.milli_value(), right.milli_value())

@@ -1,4 +1,4 @@
-//! What the limits of a namespace do to pods and claims.
+//! The effect of a namespace's limits on pods and claims.
 //!
 //! In: a LimitRange and an object. Out: the object with defaults, or why it is refused.
 //!
@@ -20,18 +20,18 @@ use constraints::{AskedResources, LimitType};
 /// Bytes of names and amounts that a pod may be given: with more of them it is not an object that is stored.
 pub const GIVEN_BYTES_MAX: usize = OBJECT_BYTES_MAX;
 
-/// Where a pod says what it was given.
+/// The annotation of a pod that lists the values it was given.
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
 
-/// What ranges give a pod comes to more than it may hold.
+/// The values that ranges give a pod exceed what it may contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooMuch;
 
-/// Gives the containers of a pod the requests and limits that a range has for those that name none.
+/// Sets the requests and limits of a range for the containers of a pod that have none.
 ///
 /// # Errors
 ///
-/// They come to more than [`GIVEN_BYTES_MAX`]; from there on none are given.
+/// They take more than [`GIVEN_BYTES_MAX`] bytes; once they do, no more are set.
 pub fn set_pod_defaults(range: &Value, pod: &mut Value) -> Result<(), TooMuch> {
     let mut room = GIVEN_BYTES_MAX;
     let (requests, limits) = (of_containers(range, "defaultRequest"), of_containers(range, "default"));
@@ -133,7 +133,7 @@ fn read(list: Option<&Value>) -> Totals {
     entries.map(|(name, amount)| (name.to_owned(), resources::parse(Some(amount)))).collect()
 }
 
-/// What a pod asks for: its containers together, unless it says so itself.
+/// The resources that a pod asks for: the total of its containers, unless the pod has its own.
 fn of_pod(pod: &Value, list: &str) -> Totals {
     let Some(spec) = pod.get("spec") else { return Totals::new() };
     let mut totals = aggregate::of_containers(spec, list);

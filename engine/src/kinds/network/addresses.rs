@@ -1,8 +1,8 @@
-//! Addresses and their prefixes in fields: as old fields read them, what is wrong with them, and what is to be warned of.
+//! Addresses and their prefixes in fields: the lenient reading of old fields, errors and warnings.
 //!
-//! Old fields were once read leniently, with zeros before octets and with IPv4 inside IPv6. What is new in them is read
-//! strictly while `StrictIPCIDRValidation` is open, and what stands in an object already may stay. Fields of newer kinds take
-//! the canonical form only.
+//! Old fields were once read leniently, with zeros before octets and with IPv4 inside IPv6. New values in them are read
+//! strictly while `StrictIPCIDRValidation` is enabled; values that the object already has may stay. Fields of newer
+//! kinds only accept the canonical form.
 //!
 //! Source: `apimachinery/pkg/util/validation/ip.go` and `k8s.io/utils/net`, release 1.37.
 
@@ -45,7 +45,7 @@ fn parse_lenient_v4(text: &str) -> Option<Ipv4Addr> {
     parts.next().is_none().then(|| octets.into())
 }
 
-/// A number of digits alone, with any number of zeros before it.
+/// A number of only digits, with any number of leading zeros.
 fn number(text: &str) -> Option<u8> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -56,7 +56,7 @@ fn number(text: &str) -> Option<u8> {
     }
 }
 
-/// Reads a prefix as Go once did; bits behind it stay, and so does IPv4 inside IPv6.
+/// Reads a prefix as Go once did; the bits after it stay, and so does IPv4 inside IPv6.
 pub fn parse_lenient_prefix(text: &str) -> Option<Prefix> {
     let (ip, bits) = text.split_once('/')?;
     let (ip, bits) = (parse_as_written(ip)?, number(bits)?);
@@ -64,7 +64,7 @@ pub fn parse_lenient_prefix(text: &str) -> Option<Prefix> {
     (bits <= bits_max).then_some(Prefix { ip, bits })
 }
 
-/// A prefix as Go prints one: without the bits behind it, and IPv4 inside IPv6 as IPv4.
+/// A prefix as Go prints it: without the bits after it, and IPv4 inside IPv6 as IPv4.
 fn shown(prefix: Prefix) -> String {
     let Prefix { ip, bits } = prefix.masked();
     match (ip, ip.to_canonical()) {
@@ -77,7 +77,7 @@ fn is_inside_v6(ip: IpAddr) -> bool {
     ip.is_ipv6() && ip.to_canonical().is_ipv4()
 }
 
-/// What is wrong with an address of an old field; nothing where it is one of `known`, which the object has already.
+/// The errors of an address in an old field; none if it is one of `known`, which the object already has.
 pub fn check_address<'a>(
     minor: Minor,
     path: &Path<'_>,
@@ -88,7 +88,8 @@ pub fn check_address<'a>(
     if is_forgiven { ErrorList::new() } else { check_strictly(path, text) }
 }
 
-/// Whether what an old field says is taken as it is: the object has it already, or its minor takes all that can be read.
+/// Whether the text of an old field is accepted as it is: the object already has it, or its minor accepts everything
+/// that can be read.
 fn is_forgiven<'a>(minor: Minor, text: &str, known: impl IntoIterator<Item = &'a str>, is_readable: bool) -> bool {
     known.into_iter().any(|known| known == text) || (is_readable && !minor.opens(Gate::StrictIpCidrValidation))
 }
@@ -106,7 +107,7 @@ fn check_strictly(path: &Path<'_>, text: &str) -> ErrorList {
     }
 }
 
-/// What is wrong with an address of a newer field, which must be in its canonical form.
+/// The errors of an address in a newer field, which must be in its canonical form.
 pub fn check_canonical_address(path: &Path<'_>, text: &str) -> ErrorList {
     let errors = check_strictly(path, text);
     match parse_lenient(text).map(|ip| ip.to_string()) {
@@ -117,7 +118,7 @@ pub fn check_canonical_address(path: &Path<'_>, text: &str) -> ErrorList {
     }
 }
 
-/// What is wrong with a prefix of an old field; nothing where it is one of `known`, which the object has already.
+/// The errors of a prefix in an old field; none if it is one of `known`, which the object already has.
 pub fn check_prefix<'a>(
     minor: Minor,
     path: &Path<'_>,
@@ -141,7 +142,7 @@ fn check_prefix_strictly(path: &Path<'_>, text: &str) -> ErrorList {
     Error::invalid(path, text, fault).into()
 }
 
-/// What is wrong with a prefix of a newer field, which must be in its canonical form.
+/// The errors of a prefix in a newer field, which must be in its canonical form.
 pub fn check_canonical_prefix(path: &Path<'_>, text: &str) -> ErrorList {
     let errors = check_prefix_strictly(path, text);
     match parse_lenient_prefix(text).map(shown) {

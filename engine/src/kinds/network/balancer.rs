@@ -13,7 +13,7 @@ use crate::value::Value;
 
 use super::addresses::{address_warning, check_address, parse_lenient};
 
-/// Where a balancer is reached, item by item; `check_mode` is asked of each item after its address.
+/// The addresses of a balancer, item by item; `check_mode` is called for each item after its address.
 pub fn check_balancer(
     minor: Minor,
     ingress: &FieldRef<'_>,

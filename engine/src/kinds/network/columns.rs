@@ -11,7 +11,7 @@ use crate::value::Value;
 /// How many items of a list a column shows.
 const SHOWN_MAX: usize = 3;
 
-/// The first items with commas between them, and how many more there are; `empty` where there are none.
+/// The first items with commas between them, and how many more there are; `empty` if there are none.
 pub fn listed(items: impl Iterator<Item = String>, empty: &str) -> String {
     let items: Vec<String> = items.collect();
     match items.len() {

@@ -1,4 +1,4 @@
-//! What the kinds of the network have in common: addresses, ports, names, and the state of load balancers.
+//! Shared code of the network kinds: addresses, ports, names, and the state of load balancers.
 //!
 //! In: objects by their types. Out: field errors, warnings and texts of columns, as kube-apiserver 1.37 gives them.
 

@@ -9,7 +9,7 @@ const SUBDOMAIN_PATTERN: &str = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z
 const SUBDOMAIN_BYTES_MAX: usize = 253;
 const PORT_NAME_BYTES_MAX: usize = 15;
 
-/// What is wrong with the name of a port, as IANA registers them.
+/// The errors of the name of a port, by IANA's rules.
 pub fn is_port_name(name: &str) -> Vec<String> {
     let bytes = name.as_bytes();
     let is_fit = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-';
@@ -26,7 +26,7 @@ pub fn is_port_name(name: &str) -> Vec<String> {
     faults.into_iter().filter(|(holds, _)| *holds).map(|(_, fault)| fault.to_owned()).collect()
 }
 
-/// What is wrong with a host name that stands for all names below another: `*.example.com`.
+/// The errors of a host name with a wildcard: `*.example.com`.
 pub fn is_wildcard_subdomain(name: &str) -> Vec<String> {
     let mut faults = Vec::new();
     if name.len() > SUBDOMAIN_BYTES_MAX {
@@ -50,7 +50,7 @@ fn is_label_of_any_length(bytes: &[u8]) -> bool {
         && bytes.iter().all(|byte| is_edge(byte) || *byte == b'-')
 }
 
-/// What is wrong with a host name of two labels or more, which may end in a dot.
+/// The errors of a host name of two labels or more, which may end in a dot.
 pub fn check_fully_qualified(path: &Path<'_>, name: &str) -> ErrorList {
     if name.is_empty() {
         return Error::required(path, "").into();
@@ -67,7 +67,7 @@ pub fn check_fully_qualified(path: &Path<'_>, name: &str) -> ErrorList {
     faulty.map(|(label, faults)| Error::invalid(path, label, faults.join(","))).into_iter().collect()
 }
 
-/// What is wrong with a name such as `example.com/controller`.
+/// The errors of a name such as `example.com/controller`.
 pub fn check_domain_prefixed(path: &Path<'_>, name: &str) -> ErrorList {
     if name.is_empty() {
         return Error::required(path, "").into();

@@ -21,7 +21,7 @@ pub fn check_protocol(protocol: &FieldRef<'_>) -> Option<Error> {
     }
 }
 
-/// The number of a port, or the name that a pod gives it. What is absent is the number 0.
+/// The number of a port, or its name in a pod. An absent port is the number 0.
 pub fn check_port_or_name(port: &FieldRef<'_>) -> ErrorList {
     match port.value() {
         Some(Value::String(_)) => named(port, is_port_name),
@@ -30,7 +30,7 @@ pub fn check_port_or_name(port: &FieldRef<'_>) -> ErrorList {
     }
 }
 
-/// What is spoken on a port, where that is said.
+/// The application protocol of a port, if it is given.
 pub fn check_app_protocol(protocol: &FieldRef<'_>) -> ErrorList {
     if protocol.is_set() { named(protocol, is_qualified_name) } else { ErrorList::new() }
 }

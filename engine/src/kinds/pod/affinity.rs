@@ -1,4 +1,4 @@
-//! Validation of which nodes and which other pods a pod wants to be near to, or away from.
+//! Validation of affinity: the nodes and other pods that a pod should be near to, or away from.
 //!
 //! Source: `pkg/apis/core/validation`, release 1.36.
 
@@ -80,9 +80,9 @@ pub fn validate_selectors(term: &FieldRef<'_>, checks_values: bool) -> ErrorList
     errors
 }
 
-/// The keys of labels by which pods are compared with the one that is made: `matchLabelKeys` and `mismatchLabelKeys`.
+/// The keys of labels that are compared between pods and the new one: `matchLabelKeys` and `mismatchLabelKeys`.
 ///
-/// Keys to match were added to the selector when the pod was made; one that stands there twice was there before.
+/// Keys to match were added to the selector when the pod was created; one that occurs there twice was there before.
 pub fn validate_label_keys(holder: &FieldRef<'_>) -> ErrorList {
     let selector = holder.field("labelSelector");
     let (matching, different) = (holder.field("matchLabelKeys"), holder.field("mismatchLabelKeys"));
@@ -115,7 +115,8 @@ pub fn validate_label_keys(holder: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// The keys of [`validate_label_keys`] by the rule before they were added to the selector: none stands there as well.
+/// The keys of [`validate_label_keys`] by the former rule, from before they were added to the selector: none may be in
+/// it.
 pub fn validate_label_keys_alone(holder: &FieldRef<'_>) -> ErrorList {
     let (selector, keys) = (holder.field("labelSelector"), holder.field("matchLabelKeys"));
     let mut errors = ErrorList::new();

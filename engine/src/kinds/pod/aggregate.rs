@@ -1,7 +1,7 @@
-//! What the containers of a pod ask for together.
+//! The total resources that the containers of a pod ask for.
 //!
-//! Containers run side by side, and so do init containers that restart always; other init containers run one by one before
-//! them. The pod needs the most that is needed at any time.
+//! Containers run side by side, and so do init containers that restart always; other init containers run one by one
+//! before them. The pod needs the maximum over time.
 //!
 //! Source: `k8s.io/component-helpers/resource`, release 1.36.
 
@@ -38,7 +38,7 @@ pub fn of_containers(spec: &Value, list: &str) -> Totals {
             raise(&mut most, &with_this);
         }
     }
-    // What only containers before it ask for was raised when they were looked at.
+    // Resources that only earlier containers ask for were raised when those were visited.
     raise(&mut totals, &most);
     totals
 }
@@ -68,7 +68,7 @@ fn raise(totals: &mut Totals, other: &Totals) {
     }
 }
 
-/// Raises the totals of what `container` asks for, as only these can have grown.
+/// Raises the totals of the resources that `container` asks for, as only these can have grown.
 fn raise_for(totals: &mut Totals, container: &Value, list: &str, other: &Totals) {
     for (name, _) in entries(container, list) {
         if let Some(quantity) = other.get(name) {

@@ -63,7 +63,7 @@ fn validate_tolerations(
     }
 }
 
-/// Go takes the names of fields whatever their case.
+/// Go ignores the case of field names.
 fn lower_names(list: Value) -> Value {
     const NAMES: [&str; 5] = ["key", "operator", "value", "effect", "tolerationSeconds"];
     let Value::Array(items) = list else { return list };

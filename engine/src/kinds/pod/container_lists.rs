@@ -1,10 +1,10 @@
-//! The lists of containers of a pod's spec, and those of what its status says of them.
+//! The lists of containers in a pod's spec, and the lists of their statuses.
 
 use crate::meta::field_ref::FieldRef;
 
 /// The lists of containers of a spec, in the order that the reference visits them in.
 pub const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
-/// What a status says of the containers in each of them.
+/// The lists of container statuses, one for each of them.
 pub const STATUS_LISTS: [&str; 3] = ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"];
 
 /// Calls `visit` with each container of a spec, in the order of the reference.

@@ -57,7 +57,7 @@ pub fn validate_init(containers: &FieldRef<'_>, regular: &FieldRef<'_>, context:
         } else if !name.is_empty() {
             seen.insert(container.text_of("name"));
         }
-        // The reference looks at each alone, as if it were the first.
+        // The reference checks each one separately, as if it were the first.
         let first = FieldRef::new(container.value(), containers.path().index(0));
         errors.extend(ports::validate_host_ports_of(&first, &mut HashSet::new()));
         if container.field("restartPolicy").text() == "Always" {
@@ -70,7 +70,7 @@ pub fn validate_init(containers: &FieldRef<'_>, regular: &FieldRef<'_>, context:
     errors
 }
 
-/// What a container has no use for that runs to its end.
+/// Fields that make no sense for a container that runs to completion.
 fn forbid_probes(container: &FieldRef<'_>) -> ErrorList {
     let names = ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"];
     let set = names.iter().map(|name| container.field(name)).filter(FieldRef::is_set);
@@ -126,7 +126,7 @@ fn validate_ephemeral_fields(container: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// What the reference asks of all containers.
+/// The checks that the reference makes for all containers.
 fn validate_common(container: &FieldRef<'_>, context: &ContainerContext<'_>) -> ErrorList {
     let mut errors = checks::required_label(&container.field("name"));
     let image = container.field("image");
@@ -148,7 +148,7 @@ fn validate_common(container: &FieldRef<'_>, context: &ContainerContext<'_>) -> 
     errors
 }
 
-/// What only pods ask of their containers, as templates were allowed otherwise.
+/// Checks for the containers of pods only, as templates once allowed more.
 pub fn validate_image_text(container: &FieldRef<'_>) -> Option<Error> {
     let image = container.field("image");
     let is_padded = image.text().trim() != image.text();

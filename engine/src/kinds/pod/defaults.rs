@@ -9,7 +9,7 @@ use crate::kinds::defaults::{field, items, set, set_number, set_pointer, structu
 use crate::kinds::resources;
 use crate::value::{Map, Value};
 
-/// What once held init containers; it never comes back out.
+/// The annotations that once held init containers; they are always removed.
 const INIT_CONTAINER_ANNOTATIONS: [&str; 4] = [
     "pod.beta.kubernetes.io/init-containers",
     "pod.alpha.kubernetes.io/init-containers",
@@ -18,7 +18,7 @@ const INIT_CONTAINER_ANNOTATIONS: [&str; 4] = [
 ];
 const GRACE_PERIOD_SECONDS: i64 = 30;
 
-/// The defaults of a spec, wherever it stands.
+/// The defaults of a spec, in pods and templates.
 pub fn set_spec_defaults(spec: &mut Value) {
     set(spec, "dnsPolicy", "ClusterFirst");
     set(spec, "restartPolicy", "Always");
@@ -104,7 +104,7 @@ fn set_http_get_defaults(handler: &mut Value) {
     }
 }
 
-/// What is set in a Pod before its spec has its defaults, and not in templates.
+/// The defaults for a Pod, but not for templates, that are set before those of its spec.
 pub fn set_only_in_pods(spec: &mut Value) {
     for list in ["containers", "initContainers"] {
         items(spec, list).for_each(set_requests);
@@ -130,7 +130,7 @@ fn set_host_port(port: &mut Value) {
     }
 }
 
-/// Who limits a resource asks for as much, unless it says how much it asks for.
+/// A container with a limit for a resource requests as much, unless it has its own request.
 fn set_requests(container: &mut Value) {
     let limits = container.at(&["resources", "limits"]).and_then(Value::as_object).cloned().unwrap_or_default();
     if !limits.is_empty() {
@@ -138,7 +138,7 @@ fn set_requests(container: &mut Value) {
     }
 }
 
-/// Adds to a list of `resources` what it does not have.
+/// Adds the missing entries to a list of `resources`.
 fn add_missing(object: &mut Value, list: &str, missing: Map) {
     let list = structure(structure(object, "resources"), list).make_object();
     for (name, quantity) in missing.iter().filter(|(_, quantity)| !quantity.is_null()) {
@@ -154,7 +154,7 @@ fn has_entries(spec: &Value, list: &str) -> bool {
     spec.at(&["resources", list]).and_then(Value::as_object).is_some_and(|list| !list.is_empty())
 }
 
-/// A pod that says what it needs as a whole is limited to the huge pages that its containers may have.
+/// Sets the limits of a pod with pod-level resources for the huge pages that its containers may have.
 fn set_pod_level_limits(spec: &mut Value) {
     if !has_entries(spec, "limits") && !has_entries(spec, "requests") {
         return;
@@ -170,7 +170,8 @@ fn set_pod_level_limits(spec: &mut Value) {
     }
 }
 
-/// A pod that is limited as a whole asks for what its containers ask for, and for its limits where none of them asks.
+/// Sets the requests of a pod with pod-level limits: those of its containers, and its limits for resources that none of
+/// them requests.
 fn set_pod_level_requests(spec: &mut Value) {
     let limits = spec.at(&["resources", "limits"]).and_then(Value::as_object).cloned().unwrap_or_default();
     if limits.is_empty() {

@@ -116,17 +116,18 @@ pub fn drop_status_fields(minor: Minor, status: &mut Value, old: Option<&Value>)
     features::drop_fields(&STATUS_FEATURES, minor, status, old);
 }
 
-/// How `/proc` is mounted unless a container says otherwise.
+/// The default of how a container mounts `/proc`.
 const DEFAULT_PROC_MOUNT: &str = "Default";
 
-/// Whether a container mounts `/proc` in a way that the feature brought.
+/// Whether a container mounts `/proc` in a way that the feature added.
 fn has_proc_mount(spec: &Value) -> bool {
     let containers = CONTAINER_LISTS.iter().flat_map(|list| spec.items_at(&[list]));
     let mounts = containers.filter_map(|container| container.at(&["securityContext", "procMount"]));
     mounts.inspect(|_| work::step()).any(|mount| mount.as_str().is_some_and(|mount| mount != DEFAULT_PROC_MOUNT))
 }
 
-/// A pod that says how `/proc` is mounted has the default: the field stays, as it was stored so before there was the feature.
+/// Resets the `/proc` mounts of a pod to the default: the field stays, as it was stored that way before the feature
+/// existed.
 fn reset_proc_mounts(spec: &mut Value) {
     for list in CONTAINER_LISTS {
         for container in defaults::items(spec, list) {

@@ -12,7 +12,7 @@ const NAMESERVERS_MAX: usize = 3;
 const SEARCHES_MAX: usize = 32;
 const SEARCHES_BYTES_MAX: usize = 2048;
 
-/// What a pod adds to the policy for its names; with the policy `None` this is all there is.
+/// The DNS configuration that a pod adds to its policy; with the policy `None` it is the whole configuration.
 pub fn validate_config(spec: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let config = spec.field("dnsConfig");
     let servers = config.field("nameservers");

@@ -12,7 +12,7 @@ use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
 use crate::value::Value;
 
-/// Fields of the pod that a variable may hold.
+/// Fields of the pod that a variable may contain.
 const FIELDS: [&str; 9] = [
     "metadata.name",
     "metadata.namespace",
@@ -51,7 +51,7 @@ pub fn validate(variables: &FieldRef<'_>, options: &PodValidationOptions) -> Err
     errors
 }
 
-/// Where a value is from: exactly one place, and there is no value beside it.
+/// The source of a value: exactly one, and no literal value besides it.
 fn validate_source(source: &FieldRef<'_>, has_value: bool) -> ErrorList {
     let places: [(&str, EnvSourceCheck); 5] = [
         ("fieldRef", |reference| downward_api::field_reference(reference, &FIELDS)),

@@ -1,4 +1,4 @@
-//! What is forgiven in a pod because it was there before the rule against it.
+//! Faults that are forgiven in a pod because they were there before the rules against them.
 //!
 //! Source: `GetValidationOptionsFromPodSpecAndMeta` in `pkg/api/pod`, release 1.36.
 
@@ -43,7 +43,7 @@ impl PodValidationOptions {
         PodValidationOptions { resource_is_pod: true, ..PodValidationOptions::for_template(minor, Some(new), old) }
     }
 
-    /// What `old`, a Pod or a template, needs to be valid.
+    /// The options that `old`, a Pod or a template, needs to be valid.
     fn of(old: &Value) -> Self {
         let root = FieldRef::root(old);
         let spec = root.field("spec");
@@ -90,13 +90,13 @@ pub fn merges_label_keys(minor: Minor) -> bool {
         && minor.opens(Gate::MatchLabelKeysInPodTopologySpreadSelectorMerge)
 }
 
-/// Whether a variable keeps a name that only the relaxed check takes. One such name lets others pass, too.
+/// Whether a variable keeps a name that only the relaxed check accepts. One such name lets others pass, too.
 fn keeps_relaxed_variable(new: &Value, old: &Value) -> bool {
     let kept = relaxed_variables(old);
     !kept.is_empty() && !kept.is_disjoint(&relaxed_variables(new))
 }
 
-/// The names and prefixes of variables that only the relaxed check takes.
+/// The names and prefixes of variables that only the relaxed check accepts.
 fn relaxed_variables(object: &Value) -> BTreeSet<String> {
     let is_relaxed = |name: &str| {
         !names::is_plain_environment_variable(name).is_empty() && names::is_environment_variable(name).is_empty()

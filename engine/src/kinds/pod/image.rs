@@ -8,13 +8,13 @@ const OFFICIAL: &str = "library/";
 const TAG_BYTES_MAX: usize = 128;
 const IDENTIFIER_BYTES: usize = 64;
 
-/// When an image is pulled unless its container says so: a tag that moves is looked up each time. What can't be read as a
-/// reference has no tag.
+/// The default pull policy of an image: a moving tag is pulled each time. A text that is not a reference has no tag.
 pub fn default_pull_policy(image: &str) -> &'static str {
     if tag(image) == Some("latest") { "Always" } else { "IfNotPresent" }
 }
 
-/// The tag of an image, `latest` if it has neither tag nor digest; none for a digest alone and for what is not a reference.
+/// The tag of an image, `latest` if it has neither tag nor digest; `None` for a lone digest and for a text that is not
+/// a reference.
 fn tag(image: &str) -> Option<&str> {
     if is_identifier(image) {
         return None;
@@ -48,7 +48,7 @@ fn path_bytes(domain: Option<&str>, path: &str) -> usize {
     path.len() + if is_official { OFFICIAL.len() } else { 0 }
 }
 
-/// The domain, if what is before the first slash looks like one.
+/// The domain, if the part before the first slash looks like one.
 fn split_domain(image: &str) -> (Option<&str>, &str) {
     let Some((first, rest)) = image.split_once('/') else { return (None, image) };
     let is_domain =

@@ -1,7 +1,7 @@
-//! What every workload contains: the template of pods, and what a Pod has in common with it.
+//! The template of pods, which every workload contains, and what a Pod has in common with it.
 //!
-//! In: a pod's spec or a template in the form that its Go type gives it (what is empty is absent). Out: its defaults, what is wrong
-//! with it, what a client is warned of. The kinds of workloads, and Pod itself, call this for their `template` and `spec`.
+//! In: a pod's spec or a template in the form that its Go type gives it (empty values are absent). Out: its defaults,
+//! errors and warnings. The kinds of workloads, and Pod itself, call this for their `template` and `spec`.
 //!
 //! Source: `pkg/apis/core/v1/defaults.go`, `pkg/apis/core/validation` and `pkg/api/pod` of Kubernetes 1.36, with the types of 1.37.
 
@@ -71,10 +71,10 @@ pub fn set_pod_defaults(pod: &mut Value) {
     lists::set_requirements_defaults(status);
 }
 
-/// What is wrong with a template (`PodTemplateSpec`), wherever it stands.
+/// The errors of a template (`PodTemplateSpec`) of any kind.
 pub fn validate_template(template: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let (metadata, spec) = (template.field("metadata"), template.field("spec"));
-    // Errors of a template's metadata are told without the word.
+    // Errors in a template's metadata omit the word `metadata`.
     let of_metadata =
         |name| FieldRef::new(metadata.value().and_then(|value| value.get(name)), template.path().child(name));
     let (labels, annotations) = (of_metadata("labels"), of_metadata("annotations"));
@@ -92,22 +92,22 @@ pub fn validate_template(template: &FieldRef<'_>, options: &PodValidationOptions
     errors
 }
 
-/// What is wrong with a pod's spec. `metadata` is that of the Pod; a template has none.
+/// The errors of a pod's spec. `metadata` is that of the Pod; a template has none.
 pub fn validate_pod_spec(spec: &FieldRef<'_>, metadata: Option<&Value>, options: &PodValidationOptions) -> ErrorList {
     spec::validate(spec, metadata, options)
 }
 
-/// What the one who wrote a template is warned of.
+/// Warnings about a template.
 pub fn template_warnings(template: &FieldRef<'_>, _old: Option<&Value>) -> Vec<String> {
     warnings::of(template, true)
 }
 
-/// What the one who wrote a Pod is warned of.
+/// Warnings about a Pod.
 pub fn pod_warnings(pod: &FieldRef<'_>, _old: Option<&Value>) -> Vec<String> {
     warnings::of(pod, false)
 }
 
-/// What a pod asks for altogether: its containers, unless it says something as a whole, and its overhead.
+/// The total requests of a pod: those of its containers, unless it has pod-level ones, and its overhead.
 pub fn requests(spec: &Value) -> aggregate::Totals {
     let mut totals = aggregate::of_containers(spec, "requests");
     let listed = |path: &[&str]| spec.at(path).and_then(Value::as_object).cloned().unwrap_or_default();
@@ -137,7 +137,7 @@ pub fn drop_disabled_pod_fields(minor: Minor, new: &mut Value, old: Option<&Valu
     }
 }
 
-/// What is wrong with a list of tolerations.
+/// The errors of a list of tolerations.
 pub fn validate_tolerations(list: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     tolerations::validate(list, options)
 }

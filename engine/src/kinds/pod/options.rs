@@ -1,6 +1,6 @@
-//! What the validation of a pod or a template allows.
+//! Options for the validation of a pod or a template.
 
-/// What validation allows; named as `PodValidationOptions`. The default is what a new object meets.
+/// Options for validation; named as in `PodValidationOptions`. The default applies to new objects.
 ///
 /// Options of features that are always on or off have no field.
 #[derive(Clone, Copy, Debug, Default)]

@@ -68,7 +68,7 @@ pub fn validate_host_ports_of(container: &FieldRef<'_>, taken: &mut HashSet<Stri
     errors
 }
 
-/// A port by its number, or by the name that a container gives it.
+/// A port by its number, or by its name in a container.
 pub fn validate_number_or_name(port: &FieldRef<'_>) -> ErrorList {
     match port.value() {
         Some(Value::String(_)) => checks::named(port, names::is_port_name),
@@ -76,7 +76,7 @@ pub fn validate_number_or_name(port: &FieldRef<'_>) -> ErrorList {
     }
 }
 
-/// A number that reads as 0 where there is none.
+/// A number that reads as 0 if it is absent.
 pub fn validate_number(port: &FieldRef<'_>) -> Option<Error> {
     let is_fit = (1..=65535).contains(&port.int());
     (!is_fit).then(|| Error::invalid(port.path(), port.int(), "must be between 1 and 65535, inclusive"))

@@ -1,4 +1,4 @@
-//! Validation of what a container is asked and told while it runs: probes and its lifecycle.
+//! Validation of the probes and the lifecycle hooks of a container.
 //!
 //! Source: `pkg/apis/core/validation`, release 1.36.
 
@@ -145,7 +145,7 @@ fn validate_signal(signal: &FieldRef<'_>, os: Option<&str>) -> Option<Error> {
     checks::one_of(signal, supported)
 }
 
-/// Exactly one of the ways in which a container is asked something.
+/// Validates that a handler has exactly one of its kinds.
 fn validate_handler(handler: &FieldRef<'_>, ways: &[&str], context: &ContainerContext<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut count = 0;
@@ -186,7 +186,7 @@ fn validate_http_get(action: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// A pause is over before the container must have ended. What is wrong with that time itself is told elsewhere.
+/// A sleep must end before the grace period does. The errors of that period are reported elsewhere.
 fn validate_sleep(sleep: &FieldRef<'_>, context: &ContainerContext<'_>) -> Option<Error> {
     let seconds = sleep.field("seconds").int();
     let grace = context.grace_seconds?;

@@ -12,7 +12,7 @@ use crate::value::Value;
 
 type NameCheck = fn(&str, &Path<'_>) -> ErrorList;
 
-/// What a container asks for.
+/// The resources of a container.
 pub fn validate_container(
     requirements: &FieldRef<'_>,
     known: &BTreeSet<&str>,
@@ -33,7 +33,7 @@ fn validate(
     errors
 }
 
-/// Two lists of quantities that belong together; `holder` is told of what is wrong with both.
+/// Two related lists of quantities; errors about both are reported at `holder`.
 pub fn validate_lists(
     limits: &FieldRef<'_>,
     requests: &FieldRef<'_>,
@@ -64,7 +64,7 @@ fn validate_entry(name: &str, field: &FieldRef<'_>, check_name: NameCheck) -> Er
     errors
 }
 
-/// Huge pages are whole pages, except where they were not before.
+/// Huge pages must be whole pages, unless they were not before.
 fn validate_pages(name: &str, field: &FieldRef<'_>, options: &PodValidationOptions) -> Option<Error> {
     if !resources::is_huge_page(name) || options.allow_indivisible_huge_pages_values {
         return None;
@@ -75,7 +75,7 @@ fn validate_pages(name: &str, field: &FieldRef<'_>, options: &PodValidationOptio
         .then(|| Error::invalid(field.path(), quantity.to_string(), why()))
 }
 
-/// A request is not above its limit, and the same where there is no more than what is asked for.
+/// A request must not exceed its limit, and must equal it for resources that can't be overcommitted.
 fn validate_limit(name: &str, request: &FieldRef<'_>, limits: &FieldRef<'_>, requests: &FieldRef<'_>) -> Option<Error> {
     let may_differ = resources::is_overcommit_allowed(name);
     let Some(limit) = limits.value().and_then(|limits| limits.get(name)).filter(|limit| !limit.is_null()) else {
@@ -93,7 +93,7 @@ fn validate_limit(name: &str, request: &FieldRef<'_>, limits: &FieldRef<'_>, req
     Some(Error::invalid(requests.path(), request.to_string(), why))
 }
 
-/// What a pod asks for as a whole.
+/// The resources of a pod as a whole.
 pub fn validate_pod_level(spec: &FieldRef<'_>, known: &BTreeSet<&str>, options: &PodValidationOptions) -> ErrorList {
     let requirements = spec.field("resources");
     let mut errors = ErrorList::new();
@@ -114,7 +114,7 @@ pub fn validate_pod_level(spec: &FieldRef<'_>, known: &BTreeSet<&str>, options: 
     errors
 }
 
-/// What a pod asks for is enough for its containers.
+/// The resources of a pod must be enough for its containers.
 fn validate_sums(spec: &FieldRef<'_>, requirements: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     for (list, is_checked) in [("requests", (|_| true) as fn(&str) -> bool), ("limits", resources::is_huge_page)] {

@@ -11,7 +11,7 @@ use crate::meta::field_ref::FieldRef;
 
 const RULES_MAX: i64 = 20;
 const EXIT_CODES_MAX: i64 = 255;
-/// What a rule does that starts every container of the pod again.
+/// The action of a rule that restarts all containers of the pod.
 pub const RESTART_ALL: &str = "RestartAllContainers";
 
 /// The policy of a container, which goes before that of its pod, and the rules that go before the policy.
@@ -59,12 +59,12 @@ pub fn validate_init_policy(container: &FieldRef<'_>, options: &PodValidationOpt
     has_rules.then(|| policy.required(why)).into_iter().collect()
 }
 
-/// What happens to a container when its resources change.
+/// The treatment of a container when its resources change.
 pub fn validate_resize_policies(policies: &FieldRef<'_>, pod_restart_policy: &str) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut seen = HashSet::new();
     for policy in policies.items() {
-        // The reference tells of the list, not of the item, except of one that stands twice.
+        // The reference reports the list, not the item, except for a duplicate.
         let of_list =
             |name: &'static str| FieldRef::new(policy.value().and_then(|value| value.get(name)), *policies.path());
         let (resource, restart) = (of_list("resourceName"), of_list("restartPolicy"));

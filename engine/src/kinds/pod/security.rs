@@ -25,7 +25,7 @@ const IPC_SYSCTLS: [&str; 10] = [
     "kernel.msg",
 ];
 
-/// The context of a pod. What it shares with its host stands in the spec.
+/// The security context of a pod. The fields about what it shares with its host are in the spec.
 pub fn validate_pod_context(spec: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let context = spec.field("securityContext");
     let mut errors = ErrorList::new();
@@ -61,7 +61,7 @@ fn validate_id(field: &FieldRef<'_>) -> Option<Error> {
     is_wrong.then(|| field.invalid("must be between 0 and 2147483647, inclusive"))
 }
 
-/// Parameters of the kernel, of which those of a host are not a pod's to set.
+/// Kernel parameters; a pod may not set those of the host.
 fn validate_sysctls(spec: &FieldRef<'_>, sysctls: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut seen = HashSet::new();

@@ -22,7 +22,7 @@ const RESTART_POLICIES: [&str; 3] = ["Always", "OnFailure", "Never"];
 const DNS_POLICIES: [&str; 4] = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
 const HOSTNAME_BYTES_MAX: i64 = 64;
 
-/// What is wrong with a spec, in the order of the reference.
+/// The errors of a spec, in the order of the reference.
 pub fn validate(spec: &FieldRef<'_>, metadata: Option<&Value>, options: &PodValidationOptions) -> ErrorList {
     let mut errors = ErrorList::new();
     let grace = spec.field("terminationGracePeriodSeconds");
@@ -96,7 +96,7 @@ fn validate_host_ports(spec: &FieldRef<'_>, options: &PodValidationOptions) -> E
     errors
 }
 
-/// What a pod is ready by besides its containers, and what keeps it from being scheduled.
+/// The readiness gates of a pod, and its scheduling gates.
 fn validate_gates(spec: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     for gate in spec.field("readinessGates").items() {
@@ -159,7 +159,7 @@ fn validate_deadline(field: &FieldRef<'_>) -> Option<Error> {
     is_wrong.then(|| field.invalid("must be between 1 and 2147483647, inclusive"))
 }
 
-/// How the pod is run, whom it displaces, and what it needs beside its containers.
+/// The runtime class, the priority and preemption, and the overhead of the pod.
 fn validate_class(spec: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let mut errors = ErrorList::new();
     let class = spec.field("runtimeClassName");

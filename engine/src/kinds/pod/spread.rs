@@ -39,14 +39,14 @@ pub fn validate(constraints: &FieldRef<'_>, options: &PodValidationOptions) -> E
     errors
 }
 
-/// The index of the last constraint of each kind, by its key and what it does.
+/// The index of the last constraint of each kind, by its key and its action.
 fn last_of_each<'v>(constraints: &FieldRef<'v>) -> HashMap<(&'v str, &'v str), usize> {
     let items = constraints.value().and_then(crate::value::Value::as_array).unwrap_or_default();
     let kinds = items.iter().map(|item| (item.str_at(&["topologyKey"]), item.str_at(&["whenUnsatisfiable"])));
     kinds.enumerate().map(|(index, kind)| (kind, index)).collect()
 }
 
-/// The keys of labels by the rule that counts; where the old pod breaks that one, by the other.
+/// The label keys by the current rule; if the old pod breaks it, by the other one.
 fn validate_label_keys(constraint: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let is_merged = if options.allow_match_label_keys_in_pod_topology_spread_selector_merge {
         !options.old_pod_violates_match_label_keys_validation

@@ -8,7 +8,7 @@ fn read(text: &str) -> Value {
     json::decode(text.as_bytes()).expect("the test is JSON")
 }
 
-/// A template with one container that has, besides what it needs, the members of `container`; and those of `spec`.
+/// A template with one container, which has the required fields and those of `container`; and the fields of `spec`.
 fn template(container: &str, spec: &str) -> Value {
     let comma = |text: &str| if text.is_empty() { String::new() } else { format!(", {text}") };
     let mut template = read(&format!(
@@ -218,9 +218,9 @@ fn names_of_variables_and_search_paths_are_those_of_the_minor() {
     );
     assert_eq!(errors_in(Minor::of(31), &odd, None), expected);
     assert_eq!(errors_in(Minor::of(32), &odd, None), "");
-    // What is there may stay.
+    // Existing values may stay.
     assert_eq!(errors_in(Minor::of(31), &odd, Some(&odd)), "");
-    // Forgiven is what was there, and not another such name beside.
+    // Only existing values are forgiven, not other ones of the kind.
     let other = template(r#""env": [{"name": "c d"}]"#, "");
     assert!(errors_in(Minor::of(31), &other, Some(&odd)).contains("c d"));
     let search = |path: &str| template("", &format!(r#""dnsConfig": {{"searches": ["{path}"]}}"#));

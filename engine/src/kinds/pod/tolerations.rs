@@ -33,7 +33,7 @@ pub fn validate(tolerations: &FieldRef<'_>, options: &PodValidationOptions) -> E
     errors
 }
 
-/// How the value is compared; an empty operator means `Equal`. Errors of a text stand at the operator.
+/// How the value is compared; an empty operator means `Equal`. Errors of a text are reported at the operator.
 fn validate_operator(operator: &FieldRef<'_>, value: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let refuse = |why: String| Error::invalid(operator.path(), value.text(), why);
     match operator.text() {

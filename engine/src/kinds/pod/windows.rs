@@ -1,4 +1,4 @@
-//! Validation of what is said of containers on Windows.
+//! Validation of the Windows options of containers.
 //!
 //! Source: `pkg/apis/core/validation`, release 1.36.
 
@@ -36,7 +36,7 @@ pub fn validate_options(options: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// What is wrong with `DOMAIN\user`, the domain of which may be left out.
+/// The errors of `DOMAIN\user`, where the domain is optional.
 fn user_faults(name: &str) -> Vec<&'static str> {
     if name.is_empty() {
         return vec![" cannot be an empty string"];

@@ -13,7 +13,7 @@ const PREFIX: &str = "container.apparmor.security.beta.kubernetes.io/";
 const LOCALHOST: &str = "localhost/";
 const PROFILE_BYTES_MAX: usize = 4095;
 
-/// The field that an annotation stands for; `None` for a text that is not a profile.
+/// The field for an annotation; `None` for a text that is not a profile.
 fn profile_of(annotation: &str) -> Option<Value> {
     match annotation {
         "unconfined" => Some(object! { "type" => "Unconfined" }),
@@ -55,8 +55,8 @@ pub fn warnings(pod: &Value) -> Vec<String> {
     found.map(warning).collect()
 }
 
-/// The annotation of a container without a profile of its own, unless it says what holds for the pod; and the profile that
-/// it stands for, if it is one.
+/// The annotation of a container without its own profile, unless it equals that of the pod; and its profile, if it is
+/// valid.
 fn deprecated(container: &Value, annotations: &Value, of_pod: Option<&Value>) -> Option<(String, Option<Value>)> {
     let key = format!("{PREFIX}{}", container.str_at(&["name"]));
     let annotation = annotations.get(&key).and_then(Value::as_str)?;
@@ -67,7 +67,7 @@ fn deprecated(container: &Value, annotations: &Value, of_pod: Option<&Value>) ->
     (profile.is_none() || profile.as_ref() != of_pod).then_some((key, profile))
 }
 
-/// Whether the profile's name could stand in the field.
+/// Whether the profile's name would be valid in the field.
 fn is_valid(profile: &Value) -> bool {
     let name = profile.str_at(&["localhostProfile"]);
     name.trim() == name && name.len() <= PROFILE_BYTES_MAX

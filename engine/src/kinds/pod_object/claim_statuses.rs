@@ -12,7 +12,7 @@ use crate::meta::names;
 use crate::types;
 use crate::value::Value;
 
-/// What is wrong with what a status says of claims.
+/// The errors of the claims in a status.
 pub fn validate(minor: Minor, status: &FieldRef<'_>, spec: &FieldRef<'_>) -> ErrorList {
     let mut errors = validate_claims(&status.field("resourceClaimStatuses"), spec);
     errors.extend(validate_extended(&status.field("extendedResourceClaimStatus"), spec));
@@ -72,7 +72,7 @@ fn validate_extended(status: &FieldRef<'_>, spec: &FieldRef<'_>) -> ErrorList {
             Some(_) => {}
             None => errors.push(container.invalid(NO_CONTAINER)),
         }
-        // The reference leaves out where the request stands.
+        // The reference omits the position of the request.
         let path = status.path().child("requestName");
         let faults = names::is_dns1123_label(request.text()).into_iter();
         errors.extend(faults.map(|fault| Error::invalid(&path, request.text(), fault)).collect::<ErrorList>());
@@ -90,8 +90,8 @@ fn validate_extended(status: &FieldRef<'_>, spec: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// What claims take of their node: what the markers of the type say, since 1.37 has other fields than the releases before it;
-/// and that the pod has these claims.
+/// The node resources that claims use: the rules of the type's markers, as 1.37 has other fields than the releases
+/// before it; and the pod must have these claims.
 fn validate_allocatable(minor: Minor, status: &FieldRef<'_>, spec: &FieldRef<'_>) -> ErrorList {
     let message = types::message_named("core.v1", "PodStatus");
     let mut errors = declared::validate_field(message, "nodeAllocatableResourceClaimStatuses", status, None, minor);

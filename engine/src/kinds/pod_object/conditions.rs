@@ -25,12 +25,12 @@ pub fn find<'p>(pod: &'p Value, kind: &str) -> Option<&'p Value> {
     pod.items_at(&["status", "conditions"]).iter().find(|condition| condition.str_at(&["type"]) == kind)
 }
 
-/// Whether there is a condition of a type that holds.
+/// Whether a condition of a type is true.
 pub fn is_true(pod: &Value, kind: &str) -> bool {
     find(pod, kind).is_some_and(|condition| condition.str_at(&["status"]) == "True")
 }
 
-/// Sets a condition in place of the one of its type; the time of its last change stays where its status is the same.
+/// Sets a condition in place of the one of its type; the time of its last change stays if its status is the same.
 pub fn set(pod: &mut Value, condition: &Condition<'_>, now: &str) {
     let changed = match find(pod, condition.kind) {
         Some(old) if old.str_at(&["status"]) == condition.status => old.get("lastTransitionTime").cloned(),

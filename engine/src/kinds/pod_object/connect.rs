@@ -1,6 +1,6 @@
-//! `/log`, `/exec`, `/attach`, `/portforward` and `/proxy`: what a pod says to a client, through its node.
+//! `/log`, `/exec`, `/attach`, `/portforward` and `/proxy`: the connections of clients to a pod, through its node.
 //!
-//! No kubelet is ever called here, so that these end where the reference would have to reach one.
+//! No kubelet is ever called here, so these end where the reference would contact one.
 //! Source: `LogLocation`, `ExecLocation`, `ResourceLocation` and others of `pkg/registry/core/pod/strategy.go`.
 
 use std::net::IpAddr;
@@ -19,11 +19,11 @@ const KUBELET_PORT: i64 = 10250;
 /// Kinds of addresses of nodes, the preferred ones first.
 const ADDRESSES: [&str; 5] = ["Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"];
 
-/// The container that is meant: the one that is named, or the only one.
+/// The container of a request: the named one, or the only one.
 ///
 /// # Errors
 ///
-/// 400 for one that is not in the pod, or where there are several.
+/// 400 if it is not in the pod, or none is named and there are several.
 pub fn container<'p>(pod: &'p Value, asked: &'p str) -> Result<&'p str, Status> {
     let name = pod.str_at(&["metadata", "name"]);
     let names =
@@ -43,8 +43,8 @@ pub fn container<'p>(pod: &'p Value, asked: &'p str) -> Result<&'p str, Status> 
     }
 }
 
-/// The options of a connection as an object of `kind`, from what a client says in its query: the first value of a name, or
-/// all of them.
+/// The options of a connection as an object of `kind`, from the query of a client: the first value of a name, or all of
+/// them.
 pub fn options(kind: &str, first: &dyn Fn(&str) -> String, all: &dyn Fn(&str) -> Vec<String>) -> Value {
     let mut options = object! { "apiVersion" => "v1", "kind" => kind };
     let mut set = |name: &str, value: Value| _ = options.make_object().insert(name, value);
@@ -79,11 +79,11 @@ pub fn options(kind: &str, first: &dyn Fn(&str) -> String, all: &dyn Fn(&str) ->
     options
 }
 
-/// The node that the pod is on, for what can't be done without one.
+/// The node that the pod is on, for actions that need one.
 ///
 /// # Errors
 ///
-/// 400 where it is on none.
+/// 400 if it is on none.
 pub fn node(pod: &Value) -> Result<&str, Status> {
     let (name, node) = (pod.str_at(&["metadata", "name"]), pod.str_at(&["spec", "nodeName"]));
     if node.is_empty() {
@@ -101,11 +101,11 @@ pub fn kubelet(node: &Value) -> Result<String, Status> {
     Ok(joined(host(node)?, &kubelet_port(node).to_string()))
 }
 
-/// Where a request to a node goes: to the kubelet, where no port is named.
+/// The address for a request to a node: that of the kubelet, if no port is named.
 ///
 /// # Errors
 ///
-/// 400 for an address that may not be asked, 500 where the node has none.
+/// 400 for an address that is not allowed, 500 if the node has none.
 pub fn node_address(node: &Value, port: &str) -> Result<String, Status> {
     let host = host(node)?;
     if ips::parse(host).is_some_and(|ip| !is_global(ip)) {
@@ -149,11 +149,11 @@ pub struct Proxied<'r> {
     pub port: &'r str,
 }
 
-/// Reads what `/proxy` of a `kind` is asked for.
+/// Parses the target of `/proxy` of a `kind`.
 ///
 /// # Errors
 ///
-/// 400 for a text that is none of these.
+/// 400 for a text that is not a valid target.
 pub fn proxied<'r>(id: &'r str, kind: &str) -> Result<Proxied<'r>, Status> {
     let parts: Vec<&str> = id.split(':').collect();
     let invalid = || Err(Status::bad_request(&format!("invalid {kind} request {}", go_quote(id))));
@@ -169,11 +169,11 @@ pub fn proxied<'r>(id: &'r str, kind: &str) -> Result<Proxied<'r>, Status> {
     Ok(Proxied { name, port })
 }
 
-/// The address that is asked for.
+/// The address of the target.
 ///
 /// # Errors
 ///
-/// 400 where the pod has none that may be asked.
+/// 400 if the pod has no address that is allowed.
 pub fn proxy_address(pod: &Value, port: &str) -> Result<String, Status> {
     let text = pod.items_at(&["status", "podIPs"]).first().map(|ip| ip.str_at(&["ip"])).unwrap_or_default();
     if !ips::parse(text).is_some_and(is_global) {

@@ -1,4 +1,4 @@
-//! What is reported of containers: under whom they run, and which resources they got.
+//! The reports on containers: the users they run as, and the resources they were allocated.
 //!
 //! Source: `validateContainerStatusUsers` and `validateContainerStatusAllocatedResourcesStatus`.
 
@@ -12,7 +12,7 @@ const MESSAGE_BYTES_MAX: usize = 1024;
 const EPHEMERAL: &str = "ephemeralContainerStatuses";
 const LISTS: [(&str, &str); 2] = [("containerStatuses", "containers"), ("initContainerStatuses", "initContainers")];
 
-/// What is wrong with the statuses of containers.
+/// The errors of the statuses of containers.
 pub fn validate(status: &FieldRef<'_>, spec: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let os = spec.value().map(|spec| spec.str_at(&["os", "name"])).filter(|os| !os.is_empty()).unwrap_or("linux");
@@ -86,7 +86,7 @@ fn validate_resources(statuses: &FieldRef<'_>, containers: &FieldRef<'_>) -> Err
     errors
 }
 
-/// What a container asks for.
+/// The resources that a container asks for.
 struct ContainerClaims<'c> {
     container: &'c Value,
     /// `NAME`, or `NAME/REQUEST`.

@@ -1,4 +1,5 @@
-//! What comes of a pod when Kubernetes converts it to its internal type and back: old names of fields follow the new ones.
+//! The changes to a pod when Kubernetes converts it to its internal type and back: old names of fields follow the new
+//! ones.
 //!
 //! Source: `pkg/apis/core/v1/conversion.go`.
 
@@ -6,7 +7,7 @@ use crate::object;
 use crate::types::decoder::Empty;
 use crate::value::Value;
 
-/// Brings a pod that was read and has its defaults into the form that it is stored in.
+/// Converts a decoded pod with its defaults into the form in which it is stored.
 pub fn internalize(pod: &mut Value) {
     if let Some(spec) = pod.get_mut("spec") {
         limit_grace_period(spec);
@@ -24,7 +25,7 @@ pub fn keep_empty_overhead(sent: &Value, pod: &mut Value) {
     }
 }
 
-/// Requests follow from limits, and are an empty map where those are.
+/// Requests follow from limits, and are an empty map if those are.
 pub fn infer_empty_requests(empty: &mut Vec<Empty>) {
     const LISTS: [&str; 2] = ["containers", "initContainers"];
     let of_list = |limits: &&Empty| LISTS.iter().any(|&list| limits.is_at(&["spec", list, "*", "resources", "limits"]));
@@ -47,7 +48,7 @@ fn limit_grace_period(spec: &mut Value) {
     }
 }
 
-/// `podIP` is the first of `podIPs`; where both are told and differ, the former counts.
+/// `podIP` is the first of `podIPs`; if both are given and differ, the former counts.
 fn share_address(status: &mut Value) {
     let (one, first) = (status.str_at(&["podIP"]), status.items_at(&["podIPs"]).first());
     let first = first.map(|first| first.str_at(&["ip"]));

@@ -1,4 +1,4 @@
-//! What must hold of every pod, and of a new one.
+//! The validation of every pod, and of a new one.
 //!
 //! Source: `validatePodMetadataAndSpec` and `ValidatePodCreate`.
 
@@ -9,7 +9,7 @@ use crate::meta::minor::Minor;
 use crate::meta::names;
 use crate::value::Value;
 
-/// What is wrong with a new pod.
+/// The errors of a new pod.
 pub fn validate(minor: Minor, pod: &Value) -> ErrorList {
     let root = FieldRef::root(pod);
     let spec = root.field("spec");
@@ -27,7 +27,7 @@ pub fn validate(minor: Minor, pod: &Value) -> ErrorList {
     errors
 }
 
-/// What is wrong with the metadata and the spec of a pod, new or changed.
+/// The errors of the metadata and the spec of a pod, new or changed.
 pub fn validate_metadata_and_spec(pod: &Value, options: &template::PodValidationOptions) -> ErrorList {
     let root = FieldRef::root(pod);
     let spec = root.field("spec");

@@ -4,7 +4,7 @@
 
 use crate::value::Value;
 
-/// The seconds that the pod has: what was asked for, or what its spec says; none if nothing of it runs.
+/// The grace period of the pod in seconds: as requested, or by its spec; zero if nothing of it runs.
 pub fn grace_period(pod: &Value, asked: Option<i64>) -> i64 {
     let own = || pod.at(&["spec", "terminationGracePeriodSeconds"]).and_then(Value::as_i64).unwrap_or_default();
     let runs = !pod.str_at(&["spec", "nodeName"]).is_empty()

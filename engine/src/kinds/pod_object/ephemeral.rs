@@ -31,7 +31,7 @@ pub fn prepare(minor: Minor, new: &mut Value, old: &Value) {
     prepare::raise_generation(minor, new, old);
 }
 
-/// What is wrong with a pod whose containers were changed: those that were there must be as they were.
+/// The errors of a pod whose ephemeral containers were changed: existing ones must stay as they were.
 pub fn validate(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     if annotation(old, MIRROR).is_some() {
         return Error::forbidden(&Path::new(""), "static pods do not support ephemeral containers").into();

@@ -34,11 +34,11 @@ pub fn check(eviction: &Value, name: &str) -> Result<(), Status> {
     Ok(())
 }
 
-/// The options of the deletion: those of the eviction, with the request's dry run where they have none.
+/// The options of the deletion: those of the eviction, with the request's dry run if they have none.
 ///
 /// # Errors
 ///
-/// A 500 where both have one, and another.
+/// 500 if both have one, and these differ.
 pub fn delete_options(eviction: &Value, dry_run: &[Value]) -> Result<Value, Status> {
     let mut options = eviction.get("deleteOptions").filter(|options| !options.is_null()).cloned().unwrap_or(object! {});
     let own = options.items_at(&["dryRun"]).to_vec();
@@ -58,7 +58,7 @@ pub fn ignores_budgets(pod: &Value) -> bool {
     is_terminal(pod) || pod.str_at(&["status", "phase"]) == "Pending"
 }
 
-/// Whether the pod must be as it was when it was looked at: it could have become ready since.
+/// Whether the pod must be unchanged since it was checked: it could have become ready since.
 pub fn enforces_version(pod: &Value) -> bool {
     !is_terminal(pod)
 }
@@ -74,28 +74,28 @@ pub fn covers(budget: &Value, pod: &Value) -> bool {
     selector(budget).is_some_and(|selector| selector.matches(label))
 }
 
-/// What a budget selects; `None` where it selects nothing.
+/// The selector of a budget; `None` if it selects nothing.
 pub fn selector(budget: &Value) -> Option<LabelSelector> {
     let selector = budget.at(&["spec", "selector"]).filter(|selector| !selector.is_null())?;
     LabelSelector::decode(selector).ok()
 }
 
-/// What budgets say.
+/// The decision of the budgets.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
-    /// There is none.
+    /// There is no budget.
     Free,
-    /// The pod is not ready, so that nothing is disrupted: it goes if it stays as it is.
+    /// The pod is not ready, so that nothing is disrupted: it is evicted if it stays unchanged.
     Unhealthy,
     /// The budget allows it, and has this status afterwards.
     Spent(Value),
 }
 
-/// Asks the budgets that cover the pod. `now` is RFC 3339.
+/// Checks the budgets that cover the pod. `now` is RFC 3339.
 ///
 /// # Errors
 ///
-/// 429 where the budget allows nothing, 403 for a budget that is out of order, and 500 for several.
+/// 429 if the budget allows no disruption, 403 for an outdated budget, and 500 for several.
 pub fn ask(pod: &Value, budgets: &[&Value], now: &str) -> Result<Verdict, Status> {
     const SEVERAL: &str =
         "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
@@ -208,7 +208,7 @@ fn refused(retry_after_seconds: u32, message: String) -> Status {
     status
 }
 
-/// The pod, which says that it is being evicted. `now` is RFC 3339.
+/// The pod with a condition that it is being evicted. `now` is RFC 3339.
 pub fn mark(pod: &Value, now: &str) -> Value {
     let mut marked = pod.clone();
     let condition = Condition {

@@ -30,7 +30,7 @@ pub fn select(pod: &Value, field: &str) -> Option<String> {
             let first = pod.items_at(&["status", "podIPs"]).first();
             Some(first.map(|first| first.str_at(&["ip"]).to_owned()).unwrap_or_default())
         }
-        // It may be asked for, and no pod has it.
+        // It may be requested, but no pod has it.
         "status.podIPs" => Some(String::new()),
         _ => None,
     }

@@ -1,4 +1,4 @@
-//! What may change in a pod that is not to be scheduled yet: where it may go.
+//! The changes allowed in a pod with scheduling gates: to its node selection.
 //!
 //! Source: `ValidatePodUpdate`, `validateNodeSelectorMutation` and `validateNodeAffinityMutation`.
 
@@ -11,7 +11,7 @@ use super::keep;
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 
-/// What is wrong with how a gated pod selects nodes. In `munged`, the selection is then as it was.
+/// The errors of the node selection of a gated pod. In `munged`, the selection is reset to the old one.
 pub fn validate(spec: &FieldRef<'_>, old: &Value, munged: &mut Value) -> ErrorList {
     let mut errors = ErrorList::new();
     if !semantic::equal("nodeSelector", munged.get("nodeSelector"), old.get("nodeSelector")) {
@@ -59,7 +59,7 @@ fn validate_affinity(new: &FieldRef<'_>, old: Option<&Value>) -> ErrorList {
     errors
 }
 
-/// Whether a term has all that the old one had, and nothing where that selected nothing.
+/// Whether a term contains everything that the old one had; if that selected nothing, it must be empty.
 fn only_adds(term: &FieldRef<'_>, old: &Value) -> bool {
     let new = |name: &str| term.value().map(|term| term.items_at(&[name])).unwrap_or_default();
     let names = ["matchExpressions", "matchFields"];
@@ -73,7 +73,7 @@ fn only_adds(term: &FieldRef<'_>, old: &Value) -> bool {
     })
 }
 
-/// The affinity to nodes as it was; no affinity at all, where there was none and there is no other.
+/// Restores the old node affinity; removes the whole affinity if there was none and no other kind is set.
 fn restore_affinity(munged: &mut Value, old: &Value) {
     let before = old.at(&["affinity", "nodeAffinity"]);
     let has_affinity = |spec: &Value| spec.get("affinity").is_some_and(|affinity| !affinity.is_null());

@@ -26,7 +26,7 @@ fn is_mapped(text: &str) -> bool {
     matches!(address::parse(text), Ok(address::Address { ip: IpAddr::V6(ip), .. }) if ip.to_ipv4_mapped().is_some())
 }
 
-/// What is wrong with an address.
+/// The errors of an address.
 pub fn check(path: &Path<'_>, text: &str) -> ErrorList {
     let why = if parse(text).is_none() {
         "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
@@ -67,7 +67,7 @@ pub fn families(texts: &[&str]) -> Result<bool, NotAnAddress> {
     Ok(v4 && v6)
 }
 
-/// What is said of an address that can be read and is not written as it should be.
+/// The warning for an address that can be read but is not in the canonical form.
 pub fn warning(path: &Path<'_>, text: &str) -> Option<String> {
     let ip = parse(text)?;
     let (strict, quoted) = (address::parse(text), go_quote(text));

@@ -1,4 +1,4 @@
-//! What a Pod does beside what its template says: how it is prepared, changed, reported on, bound, evicted and deleted.
+//! The parts of a Pod that templates don't have: how it is prepared, changed, reported on, bound, evicted and deleted.
 //!
 //! Everything here takes objects in the form of v1, with their defaults, and makes errors, objects or cells of them; nothing
 //! reads the store. Source: `pkg/registry/core/pod`, `pkg/apis/core/validation` and `pkg/api/pod` of Kubernetes, release 1.36.
@@ -38,11 +38,11 @@ pub use crate::kinds::pod::aggregate::of_containers as sum_of_containers;
 use crate::kinds::strategy::Unchecked;
 use crate::value::Value;
 
-/// What is sent to `/eviction`. It has no path of its own.
+/// The kind sent to `/eviction`. It has no path of its own.
 pub(crate) static EVICTION: Kind =
     Kind { plural: "evictions", singular: "eviction", ..Kind::new("policy", "v1", "Eviction", &Unchecked) };
 
-/// What a request to connect may say in its query.
+/// The query options of a connection.
 pub static ATTACH_OPTIONS: Kind = Kind::new("", "v1", "PodAttachOptions", &Unchecked);
 /// The options of `exec` and `attach`.
 pub static EXEC_OPTIONS: Kind = Kind::new("", "v1", "PodExecOptions", &Unchecked);
@@ -66,7 +66,7 @@ fn is_windows(spec: &Value) -> bool {
     spec.str_at(&["os", "name"]) == "windows"
 }
 
-/// Takes the field `name` of `new` as it is in `old`.
+/// Sets the field `name` of `new` to that of `old`.
 fn keep(new: &mut Value, old: &Value, name: &str) {
     match old.get(name) {
         Some(value) => _ = new.make_object().insert(name, value.clone()),

@@ -1,6 +1,6 @@
 //! The admission plugin PodTolerationRestriction: the tolerations that a namespace gives to its pods, and those that it allows.
 //!
-//! A namespace names both in annotations, as lists of tolerations in JSON; those of the cluster hold where it does not.
+//! A namespace has both in annotations, as lists of tolerations in JSON; those of the cluster apply if it does not.
 //! Source: `plugin/pkg/admission/podtolerationrestriction` and `pkg/util/tolerations`.
 
 use thiserror::Error;
@@ -17,9 +17,9 @@ const MEMORY_PRESSURE: &str = "node.kubernetes.io/memory-pressure";
 /// The tolerations of pods whose namespaces say nothing of them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClusterTolerations {
-    /// What pods get.
+    /// The tolerations that pods get.
     pub default: Vec<Value>,
-    /// What pods may have; all, where it is empty.
+    /// The tolerations that pods may have; any, if it is empty.
     pub allowed: Vec<Value>,
 }
 
@@ -37,12 +37,12 @@ pub enum TolerationsError {
     Conflict(&'static str),
 }
 
-/// Gives a pod the tolerations of its namespace if it `is_new`, and, where it asks for resources, that of nodes which are
-/// short of memory.
+/// Gives a pod the tolerations of its namespace if it `is_new`, and, if it asks for resources, the toleration of memory
+/// pressure.
 ///
 /// # Errors
 ///
-/// What is wrong with the annotation of the namespace.
+/// The errors of the annotation of the namespace.
 pub fn admit(
     pod: &mut Value,
     namespace: &Value,
@@ -80,7 +80,7 @@ pub fn validate(pod: &Value, namespace: &Value, cluster: &ClusterTolerations) ->
     Err(TolerationsError::Conflict(scope))
 }
 
-/// The tolerations in an annotation; `None` where there is no such annotation.
+/// The tolerations in an annotation; `None` if there is no such annotation.
 fn tolerations(namespace: &Value, annotation: &str) -> Result<Option<Vec<Value>>, TolerationsError> {
     let Some(text) = namespace.at(&["metadata", "annotations", annotation]).and_then(Value::as_str) else {
         return Ok(None);
@@ -155,7 +155,7 @@ mod tests {
                 .is_err_and(|why| why.to_string().ends_with("its namespace whitelist"))
         );
         assert!(tolerations(&self::namespace(ALLOWED, "["), ALLOWED).is_err());
-        // Where the namespace says nothing, the cluster does.
+        // If the namespace has none, those of the cluster apply.
         let check = |tolerations: &str| validate(&pod(tolerations), &read("{}"), &cluster);
         assert_eq!(check("[{key: b}]"), Ok(()));
         assert!(check("[{key: a}]").is_err_and(|why| why.to_string().ends_with("its cluster whitelist")));

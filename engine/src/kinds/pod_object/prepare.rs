@@ -39,7 +39,7 @@ pub fn update(minor: Minor, new: &mut Value, old: &Value) {
     raise_generation(minor, new, old);
 }
 
-/// A changed status: all else stays, but for labels, annotations and finalizers.
+/// A changed status: everything else stays, except for labels, annotations and finalizers.
 pub fn update_status(minor: Minor, new: &mut Value, old: &Value) {
     keep(new, old, "spec");
     let null = Value::Null;
@@ -54,7 +54,7 @@ pub fn update_status(minor: Minor, new: &mut Value, old: &Value) {
     template::drop_disabled_pod_fields(minor, new, Some(old));
 }
 
-/// The generation is one more where the spec has changed.
+/// Raises the generation if the spec has changed.
 pub fn raise_generation(minor: Minor, new: &mut Value, old: &Value) {
     if minor >= FIRST_WITH_GENERATIONS && !semantic::equal("spec", new.get("spec"), old.get("spec")) {
         let metadata = new.make_object().entry("metadata").make_object();
@@ -63,7 +63,7 @@ pub fn raise_generation(minor: Minor, new: &mut Value, old: &Value) {
     }
 }
 
-/// A pod that is gated says so.
+/// Sets the condition of a gated pod.
 fn set_gated(pod: &mut Value, now: &str) {
     if pod.items_at(&["spec", "schedulingGates"]).is_empty() {
         return;
@@ -77,7 +77,7 @@ fn set_gated(pod: &mut Value, now: &str) {
     conditions::set(pod, &condition, now);
 }
 
-/// Selectors get the values that the pod's labels have for the keys beside them.
+/// Adds the values of the pod's labels to the selectors that name their keys.
 fn apply_label_keys(minor: Minor, pod: &mut Value) {
     let labels = pod.at(&["metadata", "labels"]).cloned().unwrap_or_default();
     let Some(spec) = pod.get_mut("spec") else { return };
@@ -128,7 +128,7 @@ fn apply_to(term: &mut Value, labels: &Value) {
     }
 }
 
-/// What observers have seen is not forgotten where a client leaves it out.
+/// Keeps observed generations that a client leaves out.
 fn keep_observed_generations(new: &mut Value, old: &Value) {
     let generation = |value: &Value| value.get("observedGeneration").and_then(Value::as_i64).unwrap_or_default();
     let null = Value::Null;

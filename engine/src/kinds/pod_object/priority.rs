@@ -1,4 +1,4 @@
-//! The admission plugin Priority: what the name of a priority class stands for.
+//! The admission plugin Priority: resolves the name of a priority class.
 //!
 //! Source: `plugin/pkg/admission/priority`.
 
@@ -8,11 +8,11 @@ use crate::value::Value;
 
 use super::keep;
 
-/// The priority of pods where there is no default class.
+/// The priority of pods if there is no default class.
 const PRIORITY: i64 = 0;
 const POLICY: &str = "PreemptLowerPriority";
 
-/// The class that applies where none is named: of several the one with the lowest value.
+/// The class that applies if none is named: of several, the one with the lowest value.
 pub fn default_class<'c>(classes: impl IntoIterator<Item = &'c Value>) -> Option<&'c Value> {
     let is_default = |class: &&Value| class.get("globalDefault").and_then(Value::as_bool) == Some(true);
     classes.into_iter().filter(is_default).min_by_key(|class| value(class))
@@ -28,26 +28,26 @@ pub enum PriorityError {
     /// There is no class of that name.
     #[error("no PriorityClass with name {0} was found")]
     NoClass(String),
-    /// The pod says another priority than its class.
+    /// The priority of the pod differs from that of its class.
     #[error(
         "the integer value of priority ({given}) must not be provided in pod spec; priority admission controller computed \
          {computed} from the given PriorityClass name"
     )]
     Priority {
-        /// What the pod says.
+        /// The priority of the pod.
         given: i64,
-        /// What its class says.
+        /// The priority of its class.
         computed: i64,
     },
-    /// The pod says another preemption policy than its class.
+    /// The preemption policy of the pod differs from that of its class.
     #[error(
         "the string value of PreemptionPolicy ({given}) must not be provided in pod spec; priority admission controller \
          computed {computed} from the given PriorityClass name"
     )]
     Preemption {
-        /// What the pod says.
+        /// The policy of the pod.
         given: String,
-        /// What its class says.
+        /// The policy of its class.
         computed: String,
     },
 }

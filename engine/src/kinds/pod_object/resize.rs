@@ -57,7 +57,7 @@ fn resized(new: &[Value], old: &[Value]) -> Vec<Value> {
     new.iter().zip(old).map(resize).collect()
 }
 
-/// What is wrong with a resized pod.
+/// The errors of a resized pod.
 pub fn validate(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     let whole = |why: &str| -> ErrorList { Error::forbidden(&Path::new(""), why).into() };
     if annotation(old, MIRROR).is_some() {
@@ -108,7 +108,7 @@ pub fn validate(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     errors
 }
 
-/// Whether the node of the pod knows how to resize, as far as can be told.
+/// Whether the node of the pod supports resizing, as far as is known.
 fn is_supported(pod: &Value) -> bool {
     let is_set = |value: Option<&Value>| value.is_some_and(|value| !value.is_null());
     let mut statuses = pod.items_at(&["status", "containerStatuses"]).iter();
@@ -161,7 +161,7 @@ fn validate_pod_level(spec: &FieldRef<'_>, old_spec: &Value, munged: &mut Value)
     errors
 }
 
-/// Whether a resource that was in the list is no longer.
+/// Whether a resource was removed from the list.
 fn is_removed(list: &FieldRef<'_>, before: Option<&Value>) -> bool {
     let Some(before) = before.and_then(Value::as_object) else { return false };
     before.keys().any(|resource| list.value().is_none_or(|list| list.get(resource).is_none()))

@@ -25,7 +25,7 @@ pub fn features(new: &Value, old: &Value) -> Vec<&'static str> {
     features
 }
 
-/// Why a node can't do what a change takes.
+/// Why a node does not support the features of a change.
 pub fn missing(features: &[&str], node: &Value) -> Option<String> {
     let declared = node.items_at(&["status", "declaredFeatures"]);
     let is_missing = |feature: &&&str| !declared.iter().any(|declared| declared.as_str() == Some(**feature));

@@ -1,4 +1,4 @@
-//! The admission plugin RuntimeClass: what the class that a pod runs in takes and where it may run.
+//! The admission plugin RuntimeClass: the overhead and the scheduling of a pod's runtime class.
 //!
 //! Source: `plugin/pkg/admission/runtimeclass`.
 
@@ -39,7 +39,7 @@ pub fn not_found(name: &str) -> String {
     format!("pod rejected: RuntimeClass {} not found", crate::value::go_quote(name))
 }
 
-/// Sets what the class says in a new pod.
+/// Applies the class to a new pod.
 ///
 /// # Errors
 ///

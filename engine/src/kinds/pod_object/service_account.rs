@@ -143,7 +143,7 @@ fn names_secrets(pod: &Value) -> bool {
 /// The first secret that a pod names and its account does not.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SecretError {
-    /// A variable of a container has it.
+    /// A variable of a container refers to it.
     #[error(
         "{what} {container} with envVar {variable} referencing secret.secretName=\"{secret}\" is not allowed because service \
          account {account} does not reference that secret"
@@ -175,7 +175,7 @@ pub enum SecretError {
         /// The account's name.
         account: String,
     },
-    /// A volume has it.
+    /// A volume refers to it.
     #[error(
         "volume with secret.secretName=\"{secret}\" is not allowed because service account {account} does not reference that \
          secret"
@@ -201,8 +201,8 @@ pub enum SecretError {
     },
 }
 
-/// Whether a pod names secrets only that its account names, where the account asks for that. `is_ephemeral` is for writes of
-/// ephemeral containers: only these are looked at.
+/// Checks that a pod only names secrets of its account, if the account enforces that. `is_ephemeral` is for writes of
+/// ephemeral containers: only these are checked.
 ///
 /// # Errors
 /// The first secret that is not the account's.

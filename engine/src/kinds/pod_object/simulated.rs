@@ -1,4 +1,4 @@
-//! Pods on nodes that nothing is behind: what they are said to have written, and why nothing in them can be reached.
+//! Pods on simulated nodes: their made-up logs, and why nothing in them can be reached.
 //!
 //! Errors of logs: the kubelet's, Kubernetes 1.37 (`validateContainerLogStatus` of `pkg/kubelet`).
 
@@ -9,21 +9,21 @@ use super::connect::LogOptions;
 use crate::meta::{Status, time};
 use crate::value::Value;
 
-/// The annotation of nodes that are simulated, as kwok has it.
+/// The annotation of simulated nodes, as in kwok.
 pub const NODE: &str = "kwok.x-k8s.io/node";
-/// What annotations of pods begin with that say what a container, named behind the slash, has written.
+/// The prefix of pod annotations with the log of a container, which is named after the slash.
 const LOGS: &str = "logs.skiff.kubeskiff.dev";
 
-/// Whether nothing is behind a node.
+/// Whether a node is simulated.
 pub fn is_simulated(node: &Value) -> bool {
     annotation(node, NODE) == Some("fake")
 }
 
-/// What `container` has written by its annotation: the same each time that it ran, all at once at its start.
+/// The log of `container` by its annotation: the same for each run, written all at once at its start.
 ///
 /// # Errors
 ///
-/// 400 for a container that has not run, or not before.
+/// 400 for a container that has not run, or that has no previous run.
 pub fn log(pod: &Value, container: &str, options: &LogOptions, now: Timestamp) -> Result<String, Status> {
     let began = began(pod, container, options.previous)?;
     let since = options.since_seconds.and_then(|seconds| now.checked_sub(SignedDuration::from_secs(seconds)).ok());
@@ -46,7 +46,7 @@ pub fn log(pod: &Value, container: &str, options: &LogOptions, now: Timestamp) -
     Ok(text)
 }
 
-/// When the container began whose log is asked for.
+/// When the container whose log is requested started.
 fn began(pod: &Value, container: &str, previous: bool) -> Result<Option<Timestamp>, Status> {
     let name = pod.str_at(&["metadata", "name"]);
     let lists = ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"];

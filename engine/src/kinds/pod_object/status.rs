@@ -17,7 +17,7 @@ use super::{claim_statuses, conditions, container_statuses, ips, transitions, up
 
 const NOT_NEGATIVE: &str = "must be a non-negative integer";
 
-/// What is wrong with a changed status.
+/// The errors of a changed status.
 pub fn validate(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     let (root, old_root) = (FieldRef::root(new), FieldRef::root(old));
     let (status, old_status) = (root.field("status"), old_root.field("status"));
@@ -41,7 +41,7 @@ pub fn validate(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     errors
 }
 
-/// What is wrong with conditions.
+/// The errors of conditions.
 fn validate_conditions(list: &FieldRef<'_>) -> ErrorList {
     const KNOWN: [&str; 3] = [conditions::SCHEDULED, conditions::READY, "Initialized"];
     let mut errors = ErrorList::new();
@@ -123,7 +123,7 @@ fn validate_host_ips(status: &FieldRef<'_>, old_status: &FieldRef<'_>) -> ErrorL
     errors
 }
 
-/// What the one who reports is warned of.
+/// Warnings about a reported status.
 pub fn warnings(pod: &Value) -> Vec<String> {
     let root = FieldRef::root(pod);
     let status = root.field("status");

@@ -71,7 +71,7 @@ pub fn cells(pod: &Value) -> Vec<Cell> {
     ]
 }
 
-/// What a row says of a pod that has ended: reason and message.
+/// The columns of a pod that has ended: reason and message.
 pub fn completion(pod: &Value) -> Option<(&'static str, &'static str)> {
     match pod.str_at(&["status", "phase"]) {
         "Succeeded" => Some(("Succeeded", "The pod has completed successfully.")),
@@ -101,7 +101,7 @@ fn readiness_gates(pod: &Value) -> String {
     format!("{met}/{}", gates.len())
 }
 
-/// What the containers of a pod tell.
+/// The summary of a pod's containers.
 #[derive(Default)]
 struct Containers {
     total: usize,
@@ -190,7 +190,7 @@ impl Containers {
     }
 }
 
-/// What the status of the pod itself says.
+/// The reason by the status of the pod itself.
 fn reason_of_pod(pod: &Value) -> String {
     let mut conditions = pod.items_at(&["status", "conditions"]).iter();
     let is_gated = |condition: &Value| {

@@ -19,11 +19,11 @@ pub struct Seconds {
 }
 
 impl Seconds {
-    /// What a server is told unless it is told otherwise.
+    /// The server's default.
     pub const DEFAULT: i64 = 300;
 }
 
-/// Adds tolerations for the taints that a pod, new or changed, says nothing of.
+/// Adds tolerations for the taints that a pod, new or changed, does not mention.
 pub fn admit(pod: &mut Value, seconds: Seconds) {
     let own = pod.items_at(&["spec", "tolerations"]);
     let is_tolerated = |taint: &str| {

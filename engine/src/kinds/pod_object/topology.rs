@@ -6,7 +6,7 @@ use crate::value::Value;
 
 const LABELS: [&str; 2] = ["topology.kubernetes.io/zone", "topology.kubernetes.io/region"];
 
-/// Copies where `node` is to a pod, or to the binding of one; what stands there already goes.
+/// Copies the topology labels of `node` to a pod, or to the binding of one; existing values are replaced.
 pub fn admit(object: &mut Value, node: &Value) {
     for name in LABELS {
         if let Some(label) = node.at(&["metadata", "labels", name]) {

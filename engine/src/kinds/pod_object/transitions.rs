@@ -1,4 +1,4 @@
-//! Containers that have ended and must not be told to run again.
+//! Containers that have ended and must not be reported as running again.
 //!
 //! Source: `ValidateContainerStateTransition` and its siblings, `ContainerShouldRestart`.
 
@@ -9,7 +9,7 @@ use crate::meta::field_ref::FieldRef;
 use crate::value::Value;
 use crate::work;
 
-/// What is wrong with the states of all containers. `spec` is that of the pod before.
+/// The errors of the states of all containers. `spec` is that of the pod before.
 pub fn validate(status: &FieldRef<'_>, old_status: &FieldRef<'_>, spec: &Value) -> ErrorList {
     let mut errors = ErrorList::new();
     let lists = [("containerStatuses", "containers"), ("initContainerStatuses", "initContainers")];
@@ -54,7 +54,7 @@ fn validate_list(new: &FieldRef<'_>, old: &FieldRef<'_>, restarts: Option<(&Valu
         let may_restart = restarts.is_some_and(|(spec, _)| {
             containers.get(name).is_some_and(|container| should_restart(container, spec, code))
         });
-        // Ephemeral containers are told once for each status.
+        // Errors of ephemeral containers are reported once for each status.
         let times = if restarts.is_some() { count.min(1) } else { count };
         for _ in 0..times {
             if !may_restart {
@@ -95,7 +95,7 @@ fn should_restart(container: &Value, spec: &Value, code: i64) -> bool {
     by_policy(spec.str_at(&["restartPolicy"])).unwrap_or(true)
 }
 
-/// What the first rule says that fits the exit code.
+/// The action of the first rule that matches the exit code.
 fn matching_action(container: &Value, code: i64) -> Option<&str> {
     let mut rules = container.items_at(&["restartPolicyRules"]).iter();
     let rule = rules.find(|rule| {

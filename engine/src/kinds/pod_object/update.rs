@@ -19,7 +19,7 @@ const MAY_CHANGE: &str = "`spec.containers[*].image`,`spec.initContainers[*].ima
                           `spec.tolerations` (only additions to existing tolerations),\
                           `spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
-/// What is wrong with a changed pod.
+/// The errors of a changed pod.
 pub fn validate(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     let options = template::PodValidationOptions::for_pod(minor, new, Some(old));
     let mut errors = metadata::validate_update(new, old);
@@ -97,7 +97,7 @@ enum Deadline {
     Fits,
     /// It was there; the checks go on.
     Gone(Error),
-    /// It can't be; nothing else is told.
+    /// It is not allowed; nothing else is reported.
     Wrong(Error),
 }
 
@@ -139,7 +139,7 @@ fn validate_gates(new: &FieldRef<'_>, old: &FieldRef<'_>) -> ErrorList {
     let name = |gate: FieldRef<'_>| gate.value().map(|gate| gate.str_at(&["name"]).to_owned()).unwrap_or_default();
     let mut known: HashSet<String> = old.items().map(name).collect();
     let mut errors = ErrorList::new();
-    // Of gates of one name the last is told.
+    // The last of several gates with the same name is reported.
     let mut added = Vec::new();
     for gate in new.items().collect::<Vec<_>>().into_iter().rev() {
         if known.insert(name(gate)) {

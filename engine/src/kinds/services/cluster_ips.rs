@@ -23,7 +23,7 @@ fn shown(service: &Value, name: &str) -> Value {
     field(service, name).cloned().unwrap_or_default()
 }
 
-/// What is wrong with the fields taken together. Addresses that `old` has are not looked at.
+/// The errors of the fields taken together. Addresses that `old` has are not looked at.
 pub fn check_cluster_ips(minor: Minor, service: &Value, old: Option<&Value>) -> ErrorList {
     if is_external_name(service) {
         return ErrorList::new();

@@ -1,4 +1,4 @@
-//! What is wrong with a service.
+//! The errors of a service.
 //!
 //! Source: `pkg/apis/core/validation`, release 1.37.
 
@@ -28,7 +28,7 @@ const SOURCE_RANGES: &str = "service.beta.kubernetes.io/load-balancer-source-ran
 const AFFINITY_SECONDS_MAX: i64 = 86_400;
 const FOR_BALANCERS: &str = "may only be used when `type` is 'LoadBalancer'";
 
-/// What is wrong with a new service.
+/// The errors of a new service.
 pub fn validate_create(minor: Minor, service: &Value) -> ErrorList {
     let is_relaxed = minor.opens(Gate::RelaxedServiceNameValidation);
     let name = if is_relaxed { names::name_is_dns1123_label } else { names::name_is_dns1035_label };
@@ -37,7 +37,7 @@ pub fn validate_create(minor: Minor, service: &Value) -> ErrorList {
     errors
 }
 
-/// What is wrong with a changed service.
+/// The errors of a changed service.
 pub fn validate_update(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     let mut errors = metadata::validate_update(new, old);
     errors.extend(check_changed_ips(new, old));
@@ -53,7 +53,7 @@ pub fn validate_update(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     errors
 }
 
-/// What is wrong with a service whose status is changed.
+/// The errors of a service whose status is changed.
 pub fn validate_status_update(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     let mut errors = metadata::validate_update(new, old);
     let root = FieldRef::root(new);

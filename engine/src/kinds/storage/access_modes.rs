@@ -8,7 +8,7 @@ pub const ACCESS_MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWrite
 /// The mode that suffers no other beside it.
 const EXCLUSIVE: &str = "ReadWriteOncePod";
 
-/// What is wrong with a list of modes. Errors name the list, and not the item.
+/// The errors of a list of modes. Errors name the list, and not the item.
 pub fn validate(modes: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     for mode in modes.items().filter(|mode| !ACCESS_MODES.contains(&mode.text())) {

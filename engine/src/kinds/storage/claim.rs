@@ -36,7 +36,7 @@ impl ClaimValidationOptions {
     }
 }
 
-/// What is wrong with the spec.
+/// The errors of the spec.
 pub fn validate_spec(spec: &FieldRef<'_>, options: &ClaimValidationOptions) -> ErrorList {
     let mut errors = ErrorList::new();
     let (modes, selector) = (spec.field("accessModes"), spec.field("selector"));
@@ -115,8 +115,8 @@ fn validate_data_source(source: &FieldRef<'_>, options: &ClaimValidationOptions)
     errors
 }
 
-/// Brings the two ways to name what fills the volume in accord. A source of a kind that claims never took is dropped, unless `old` has
-/// one.
+/// Makes the two fields for the data source of a volume agree. A source of a kind that claims never took is dropped,
+/// unless `old` has one.
 pub fn prepare_data_sources(spec: &mut Value, old: Option<&Value>) {
     let is_set = |spec: &Value, name: &str| spec.get(name).is_some_and(|source| !source.is_null());
     let had = |name: &str| old.is_some_and(|old| is_set(old, name));

@@ -14,7 +14,7 @@ const PARAMETERS_MAX: i64 = 512;
 const DEFAULT_ANNOTATIONS: [&str; 2] =
     ["storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"];
 
-/// What is wrong with the name of a provisioner.
+/// The errors of the name of a provisioner.
 pub fn validate_provisioner(name: &FieldRef<'_>) -> ErrorList {
     if name.is_empty() {
         return [name.required("")].into_iter().collect();
@@ -24,7 +24,7 @@ pub fn validate_provisioner(name: &FieldRef<'_>) -> ErrorList {
     faults.map(|fault| Error::invalid(name.path(), lower.as_str(), fault)).collect()
 }
 
-/// What is wrong with parameters; some kinds need one at least.
+/// The errors of parameters; some kinds need one at least.
 pub fn validate_parameters(parameters: &FieldRef<'_>, may_be_empty: bool) -> ErrorList {
     let mut errors = ErrorList::new();
     if i64::try_from(parameters.len()).is_ok_and(|count| count > PARAMETERS_MAX) {

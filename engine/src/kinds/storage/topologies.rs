@@ -22,7 +22,7 @@ pub fn label_selector_warnings(selector: &FieldRef<'_>) -> Vec<String> {
 /// The values of each key of a topology.
 type Topology<'t> = BTreeMap<&'t str, BTreeSet<&'t str>>;
 
-/// What is wrong with the topologies of a storage class: terms, each of expressions that are sets of values.
+/// The errors of the topologies of a storage class: terms, each of expressions that are sets of values.
 pub fn validate_topologies(topologies: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     // The reference begins with as many empty terms as there are terms: so none may be empty.

@@ -58,7 +58,8 @@ pub fn source_names() -> impl Iterator<Item = &'static str> {
     SOURCES.iter().map(Source::name)
 }
 
-/// What is wrong with the spec of the volume `name`. `checks_values` says whether the values of labels that nodes must have are looked at.
+/// The errors of the spec of the volume `name`. `checks_values` says whether the values of labels that nodes must have
+/// are looked at.
 pub fn validate_spec(spec: &FieldRef<'_>, name: &str, checks_values: bool) -> ErrorList {
     let mut errors = validate_access_modes(spec);
     errors.extend(validate_capacity(&spec.field("capacity")));
@@ -83,7 +84,7 @@ pub fn validate_spec(spec: &FieldRef<'_>, name: &str, checks_values: bool) -> Er
     errors
 }
 
-/// What is wrong with the spec of a volume that an attachment holds: a driver's, and little besides.
+/// The errors of the spec of a volume that an attachment holds: a driver's, and little besides.
 pub fn validate_inline_spec(spec: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     for name in ["claimRef", "capacity"] {

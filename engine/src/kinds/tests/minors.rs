@@ -115,7 +115,7 @@ fn sources_of_projected_volumes_follow_the_gates_of_the_minor() {
     assert_eq!(kept(Minor::of(36).with_gates(gates)), [true, false]);
 }
 
-/// What is wrong with objects of one kind, in each minor.
+/// The errors of objects of one kind, in each minor.
 struct Held<'t> {
     kind: &'static Kind,
     subresource: Subresource,

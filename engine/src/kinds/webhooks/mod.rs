@@ -188,12 +188,12 @@ fn review_versions(webhook: &Value) -> Vec<String> {
     texts(webhook, "admissionReviewVersions").into_iter().map(str::to_owned).collect()
 }
 
-/// What is wrong with a new configuration.
+/// The errors of a new configuration.
 fn validate(minor: Minor, configuration: &Value) -> ErrorList {
     validate_to(configuration, &Requirements { minor, ..Requirements::OF_NEW })
 }
 
-/// What is wrong with a configuration that was changed.
+/// The errors of a configuration that was changed.
 fn validate_update(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     validate_to(new, &Requirements::after(minor, old, new))
 }

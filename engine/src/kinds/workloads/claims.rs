@@ -27,7 +27,7 @@ pub fn set_defaults(claim: &mut Value) {
     resources::set_requirements_defaults(spec);
 }
 
-/// What is wrong with the specs of the claims.
+/// The errors of the specs of the claims.
 pub fn validate(templates: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     for template in templates.items() {

@@ -75,7 +75,7 @@ pub fn warnings(subresource: Subresource, new: &Value, old: Option<&Value>) -> V
     }
 }
 
-/// What is wrong with the selector and the template of a spec that needs both; `kind` names what makes the pods.
+/// The errors of the selector and the template of a spec that needs both; `kind` names what makes the pods.
 pub fn validate_selected_template(spec: &FieldRef<'_>, options: &PodValidationOptions, kind: &str) -> ErrorList {
     let field = spec.field("selector");
     let mut errors = ErrorList::new();

@@ -11,7 +11,7 @@ use crate::meta::selector::LabelSelector;
 use crate::value::{Map, Value, json};
 use crate::work;
 
-/// What is wrong with a selector; nothing with one that is not there. `checks_values` says whether the values of its
+/// The errors of a selector; nothing with one that is not there. `checks_values` says whether the values of its
 /// expressions are looked at.
 pub fn validate(selector: &FieldRef<'_>, checks_values: bool) -> ErrorList {
     match selector.value() {

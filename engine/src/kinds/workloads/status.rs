@@ -42,7 +42,7 @@ fn count_error(field: &FieldRef<'_>, why: &str) -> Error {
     Error::invalid(field.path(), Value::Int(field.int()), why)
 }
 
-/// What is wrong with the status of what keeps a number of pods; `others` are counters beside those that all have.
+/// The errors of the status of what keeps a number of pods; `others` are counters beside those that all have.
 pub fn validate_replicas(object: &Value, others: &[&str]) -> ErrorList {
     const COUNTERS: [&str; 5] =
         ["replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"];

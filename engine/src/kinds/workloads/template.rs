@@ -55,7 +55,7 @@ pub fn keep_labels(sent: &Value, decoded: &mut Value, is_fault: impl Fn(&Value) 
     }
 }
 
-/// What is wrong with a template of pods that always run; `kind` names what it belongs to.
+/// The errors of a template of pods that always run; `kind` names what it belongs to.
 pub fn validate_running(template: &FieldRef<'_>, options: &PodValidationOptions, kind: &str) -> ErrorList {
     let mut errors = pod::validate_template(template, options);
     errors.extend(check_running(template, kind));
@@ -72,7 +72,7 @@ pub fn check_running(template: &FieldRef<'_>, kind: &str) -> Vec<Error> {
     restarts.into_iter().chain(ends).collect()
 }
 
-/// What is wrong with the labels and annotations of a template; the reference names them without `metadata`.
+/// The errors of the labels and annotations of a template; the reference names them without `metadata`.
 pub fn validate_metadata(template: &FieldRef<'_>) -> ErrorList {
     let nothing = Value::Null;
     let metadata = template.field("metadata");

@@ -1,8 +1,8 @@
-//! Addresses of networks and network cards.
+//! IP addresses and MAC addresses.
 
 use std::net::IpAddr;
 
-/// Numbers may have leading zeros. An IPv6 address with an IPv4 tail counts, too, as it has points.
+/// Numbers may have leading zeros. An IPv6 address with an IPv4 tail counts, too, as it has dots.
 pub fn is_ipv4(text: &str) -> bool {
     if !text.contains('.') {
         return false;
@@ -21,7 +21,7 @@ pub fn is_ip(text: &str) -> bool {
     text.parse::<IpAddr>().is_ok()
 }
 
-/// `10.0.0.0/8`, with leading zeros as one likes.
+/// `10.0.0.0/8`, also with leading zeros.
 pub fn is_cidr(text: &str) -> bool {
     let Some((address, bits)) = text.split_once('/') else { return false };
     let bits_max = if is_loose_ipv4(address) {
@@ -34,7 +34,8 @@ pub fn is_cidr(text: &str) -> bool {
     leading_number(bits, 10).is_some_and(|(bits, rest)| rest.is_empty() && bits <= bits_max)
 }
 
-/// Six, eight or twenty bytes in hexadecimal: in pairs after `:` or `-`, in fours after `.`, or all together.
+/// Six, eight or twenty bytes in hexadecimal: in pairs separated by `:` or `-`, in groups of four separated by `.`, or
+/// without separators.
 pub fn is_mac(text: &str) -> bool {
     let bytes = text.as_bytes();
     let (group, separator) = match bytes {
@@ -53,7 +54,7 @@ pub fn is_mac(text: &str) -> bool {
         && separators.into_iter().all(|(_, byte)| Some(*byte) == separator)
 }
 
-/// The number that `text` starts with, below 2^24, and what follows it.
+/// The number at the start of `text`, below 2^24, and the rest.
 fn leading_number(text: &str, radix: u32) -> Option<(u32, &str)> {
     let mut number = 0;
     let mut end = 0;
@@ -116,6 +117,6 @@ fn is_loose_ipv6(text: &str) -> bool {
             }
         }
     }
-    // A gap stands for one group at least.
+    // A gap stands for at least one group.
     rest.is_empty() && (bytes < 16) == gap
 }

@@ -9,13 +9,13 @@ pub fn is_email(text: &str) -> bool {
     parser.addresses(true).is_some_and(|count| parser.skip_comments() && parser.rest.is_empty() && count == 1)
 }
 
-/// What is left to read. Whatever fails ends in `None` or `false`.
+/// The rest of the text. Every failure ends in `None` or `false`.
 #[derive(Clone, Copy)]
 struct EmailParser<'t> {
     rest: &'t str,
 }
 
-/// What an encoded word (`=?utf-8?q?x?=`) comes to.
+/// The decoded content of an encoded word (`=?utf-8?q?x?=`).
 enum Word {
     Plain,
     Encoded { empty: bool },
@@ -49,7 +49,7 @@ impl<'t> EmailParser<'t> {
         }
     }
 
-    /// How many addresses there are: one, or those of a group.
+    /// The number of addresses: one, or those of a group.
     fn addresses(&mut self, may_be_group: bool) -> Option<usize> {
         self.skip_blanks();
         if self.rest.is_empty() {
@@ -76,7 +76,7 @@ impl<'t> EmailParser<'t> {
         (self.take('<') && self.plain_address() && self.take('>')).then_some(1)
     }
 
-    /// What follows the colon of a group.
+    /// The rest of a group after its colon.
     fn group(&mut self) -> Option<usize> {
         self.skip_blanks();
         if self.take(';') {
@@ -98,7 +98,7 @@ impl<'t> EmailParser<'t> {
         }
     }
 
-    /// `local@domain`; nothing is read if it is none.
+    /// `local@domain`; consumes nothing on failure.
     fn plain_address(&mut self) -> bool {
         let before = *self;
         let found = self.local_part() && self.take('@') && self.domain();
@@ -123,7 +123,7 @@ impl<'t> EmailParser<'t> {
         address::is_ip(literal)
     }
 
-    /// An atom without stray points.
+    /// An atom without misplaced dots.
     fn dotted_atom(&mut self) -> bool {
         let is_well_dotted = |atom: &str| !atom.starts_with('.') && !atom.ends_with('.') && !atom.contains("..");
         self.atom().is_some_and(is_well_dotted)
@@ -136,7 +136,7 @@ impl<'t> EmailParser<'t> {
         (!atom.is_empty()).then_some(atom)
     }
 
-    /// A quoted text, and whether it is empty. Nothing is read unless it ends well.
+    /// A quoted text, and whether it is empty. Consumes nothing unless it is terminated.
     fn quoted(&mut self) -> Option<bool> {
         let mut chars = self.rest.chars();
         chars.next();
@@ -156,7 +156,7 @@ impl<'t> EmailParser<'t> {
         Some(empty)
     }
 
-    /// Words up to what is none; false if there is not one.
+    /// Reads as many words as there are; false if there are none.
     fn display_name(&mut self) -> bool {
         let mut words = 0;
         let mut encoded = false;
@@ -185,7 +185,7 @@ impl<'t> EmailParser<'t> {
         }
     }
 
-    /// Blanks and comments; false if a comment does not end.
+    /// Skips blanks and comments; false if a comment is not terminated.
     fn skip_comments(&mut self) -> bool {
         self.skip_blanks();
         while self.take('(') {
@@ -197,7 +197,7 @@ impl<'t> EmailParser<'t> {
         true
     }
 
-    /// The text of a comment whose parenthesis is open.
+    /// The text of a comment, after its opening parenthesis.
     fn comment(&mut self) -> Option<String> {
         let mut depth = 1;
         let mut text = String::new();

@@ -1,9 +1,9 @@
 //! How Go's decoder reads metadata.
 //!
-//! The fields stand here, and not only in the type data, as every write and every read of an object decodes metadata: most
-//! of it is as it was written, which [`is_decoded`] tells without making anything. By the type data it takes twice as long.
-//! Go's decoder sees metadata as the encoder of unstructured content has written it, so that a whole double is an integer
-//! here and nowhere else. A test of the types holds that no published field is missing.
+//! The fields are listed here, and not only in the type data, as every write and every read of an object decodes
+//! metadata: most of it is unchanged, which [`is_decoded`] detects without allocating. With the type data it takes
+//! twice as long. Go's decoder sees metadata as the encoder of unstructured content has written it, so that a whole
+//! double is an integer here and nowhere else. A test of the types ensures that no published field is missing.
 
 use super::super::time;
 use super::super::unmarshal::UnmarshalError;
@@ -12,7 +12,7 @@ use crate::value::number::format_float;
 use crate::value::{Map, Value, json_type, place_of};
 use crate::work;
 
-/// Go's type of a field, as far as its decoder cares.
+/// The Go type of a field, as far as its decoder cares.
 #[derive(Clone, Copy)]
 enum MetaType {
     Text,
@@ -43,7 +43,8 @@ const FIELDS: [(&str, MetaType); 15] = [
     ("uid", MetaType::Text),
 ];
 
-/// Metadata after its way through the type, and the unknown fields, relative to it (`ownerReferences[0].x`).
+/// Metadata after decoding and encoding it by its type, and the unknown fields, relative to it
+/// (`ownerReferences[0].x`).
 ///
 /// # Errors
 ///
@@ -74,8 +75,8 @@ pub fn decode(metadata: &Value) -> Result<(Value, Vec<String>), UnmarshalError> 
     }
 }
 
-/// Whether [`decode`] gives `metadata` back as it is, without unknown fields: so it mostly is. It may be false where
-/// decoding would change nothing.
+/// Whether [`decode`] returns `metadata` unchanged and without unknown fields, as it mostly does. It may be false even
+/// if so.
 pub fn is_decoded(metadata: &Value) -> bool {
     let Value::Object(fields) = metadata else { return false };
     let is_text = |value: &Value| matches!(value, Value::String(_));
@@ -120,7 +121,7 @@ fn is_managed_fields_entry(fields: &Map) -> bool {
     })
 }
 
-/// [`decode`] for metadata that is stored already: a field that does not fit its type is gone.
+/// [`decode`] for metadata that is stored already: drops fields that do not fit their type.
 pub fn decode_leniently(metadata: &Value) -> Value {
     let mut kept = Map::new();
     for (name, value) in metadata.as_object().into_iter().flat_map(Map::iter) {
@@ -137,15 +138,15 @@ pub fn decode_leniently(metadata: &Value) -> Value {
 #[derive(Default)]
 struct MetaDecoder {
     unknown: Vec<String>,
-    /// The first mismatch; it is told at the end, as Go's decoder goes on after it.
+    /// The first mismatch; it is reported at the end, as Go's decoder continues after it.
     saved: Option<UnmarshalError>,
 }
 
-/// A field by the Go names on the way to it: of `OwnerReference`, `ownerReferences.uid`.
+/// A field by the Go names on its path: of `OwnerReference`, `ownerReferences.uid`.
 type GoPath<'a> = (&'a str, &'a str);
 
 impl MetaDecoder {
-    /// A field as it is stored; `None` where it is empty and therefore left out. An error stops everything.
+    /// A field as it is stored; `None` if it is empty and therefore omitted. An error stops everything.
     fn field(&mut self, name: &str, type_: MetaType, value: &Value) -> Result<Option<Value>, UnmarshalError> {
         if value.is_null() {
             return Ok(None);
@@ -296,15 +297,15 @@ impl MetaDecoder {
     }
 }
 
-/// A time in whole seconds. Its type decodes itself, so a bad one ends everything.
+/// A time in whole seconds. Its type decodes itself, so an invalid time ends everything.
 ///
 /// # Errors
 ///
-/// What Go says of it, without a position.
+/// Go's error, without a position.
 pub fn time_field(value: &Value) -> Result<Option<Value>, UnmarshalError> {
     match value {
         Value::Null => Ok(None),
-        // A pointer to no time is a pointer still, and prints as null.
+        // A pointer to a zero time is not nil, and prints as null.
         Value::String(text) => {
             let time = time::normalize(text).map_err(UnmarshalError::other)?;
             Ok(Some(time.map_or(Value::Null, Value::String)))

@@ -1,7 +1,8 @@
-//! `ObjectMeta`: how Go's decoder reads it, and what it must look like.
+//! `ObjectMeta`: how Go's decoder reads it, and how it is validated.
 //!
-//! Metadata is typed in every kind: what a client sends goes through the type and back, so unknown fields are gone, nulls
-//! are what their type is when empty, and times are in whole seconds. Here it stays a [`Value`] that has made this way.
+//! Metadata is typed in every kind: what a client sends is decoded into the type and encoded again, so unknown fields
+//! are dropped, nulls become the empty values of their types, and times are in whole seconds. Here it stays a [`Value`]
+//! in the resulting form.
 //!
 //! Source: `metav1.ObjectMeta` and `apimachinery/pkg/api/validation`, release 1.37; answers recorded from it.
 

@@ -1,4 +1,4 @@
-//! What is wrong with metadata.
+//! The validation of metadata.
 //!
 //! Source: `apimachinery/pkg/api/validation`, release 1.37; answers recorded from it.
 
@@ -11,15 +11,15 @@ use crate::value::json::Layout;
 use crate::value::{Map, Value, go_quote, is_printable, json};
 use crate::work;
 
-/// Bytes of all annotations together, with their names.
+/// The most bytes of all annotations together, with their names.
 pub const ANNOTATIONS_BYTES_MAX: i64 = 256 << 10;
-/// How long the name of a field manager may be.
+/// The maximum length of the name of a field manager.
 pub const MANAGER_BYTES_MAX: usize = 128;
 const SUBRESOURCE_BYTES_MAX: usize = 256;
 
-/// What is wrong with the metadata of a new object whose name is there already.
+/// The errors in the metadata of a new object whose name is set.
 ///
-/// `name_check` tells what is wrong with a name; with `true`, with a prefix that characters will follow.
+/// `name_check` returns the errors of a name; with `true`, those of a prefix that more characters will follow.
 pub fn validate(
     metadata: &Value,
     namespaced: bool,
@@ -59,7 +59,7 @@ pub fn validate(
     errors
 }
 
-/// What is wrong with the metadata of a changed object.
+/// The errors in the metadata of an updated object.
 pub fn validate_update(new: &Value, old: &Value, path: &Path<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     if old.get("deletionTimestamp").is_some() {
@@ -122,7 +122,7 @@ fn validate_generation(metadata: &Value, path: &Path<'_>) -> Option<Error> {
     Some(Error::invalid(&path.child("generation"), generation, "must be greater than or equal to 0"))
 }
 
-/// Every error of `labels`, a map of strings that stands at `path`.
+/// The errors of `labels`, a map of strings at `path`.
 pub fn validate_labels(labels: &Value, path: &Path<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     for (key, value) in entries(labels) {
@@ -133,7 +133,7 @@ pub fn validate_labels(labels: &Value, path: &Path<'_>) -> ErrorList {
     errors
 }
 
-/// Every error of `annotations`, a map of strings that stands at `path`.
+/// The errors of `annotations`, a map of strings at `path`.
 pub fn validate_annotations(annotations: &Value, path: &Path<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut bytes = 0_usize;
@@ -204,7 +204,7 @@ static OWNER_REFERENCE: Layout = Layout::Struct(&[
     ("blockOwnerDeletion", &Layout::Sorted),
 ]);
 
-/// References in the order of Go's struct.
+/// References with the fields in the order of Go's struct.
 fn show_owner_references(references: &Value) -> String {
     String::from_utf8_lossy(&json::encode_as(references, OWNER_REFERENCE)).into_owned()
 }
@@ -249,7 +249,7 @@ fn validate_managed_fields(metadata: &Value, path: &Path<'_>) -> ErrorList {
     errors
 }
 
-/// What is wrong with the name of a field manager.
+/// The errors of the name of a field manager.
 pub fn validate_manager(manager: &str, path: &Path<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     if manager.len() > MANAGER_BYTES_MAX {

@@ -7,11 +7,11 @@ use regex_syntax::hir::{Capture, Class, ClassUnicode, ClassUnicodeRange, Hir};
 use super::unicode::{folded, of_chars, states_of};
 use crate::work;
 
-/// Pieces of a row or a choice that are merged into what is around it.
+/// The most pieces of a concatenation or an alternation that are merged into the surrounding one.
 const MERGED_MAX: usize = 64;
-/// Ranges of a set that are copied in a step.
+/// How many ranges of a set are copied per step.
 const RANGES_PER_STEP: usize = 8;
-/// Ranges of a set that wait to be merged.
+/// How many ranges of a set may wait to be merged.
 const UNMERGED_MAX: usize = 4096;
 
 /// What `(?ims-U)` switches.
@@ -33,14 +33,14 @@ pub(super) struct Piece {
 }
 
 pub(super) enum PieceKind {
-    /// A run of literal characters. Lone surrogates, which no text has, are `None`.
+    /// A run of literal characters. Lone surrogates, which no text contains, are `None`.
     Literal {
         chars: VecDeque<Option<char>>,
         fold: bool,
     },
     /// One character out of a set.
     Set(ClassUnicode),
-    /// One character out of a set to which more may come.
+    /// One character out of a set that may still grow.
     Choice(Ranges),
     /// Pieces in a row, already merged.
     Concat(VecDeque<Hir>),
@@ -52,7 +52,7 @@ pub(super) enum PieceKind {
         flags: Flags,
         captures: bool,
     },
-    /// Pieces below it are alternatives to the one above.
+    /// The pieces below it are alternatives to the one above.
     Bar,
 }
 
@@ -61,7 +61,7 @@ impl Piece {
         Piece { kind, height: 1, copies: 1, size, states }
     }
 
-    /// Ends a choice of characters: its states are known only now.
+    /// Completes a set of characters: only now is its number of states known.
     pub(super) fn settle(&mut self) {
         if let PieceKind::Choice(ranges) = &mut self.kind {
             let set = std::mem::take(ranges).into_set();
@@ -110,7 +110,7 @@ impl PieceKind {
     }
 }
 
-/// A long row or choice is kept apart, as it would else be copied for each group around it.
+/// A long concatenation or alternation is kept separate, as it would otherwise be copied for each surrounding group.
 pub(super) fn as_group(kind: PieceKind) -> Hir {
     let is_long =
         matches!(&kind, PieceKind::Concat(pieces) | PieceKind::Alternate(pieces) if pieces.len() > MERGED_MAX);
@@ -118,7 +118,7 @@ pub(super) fn as_group(kind: PieceKind) -> Hir {
     if is_long { Hir::capture(Capture { index: 1, name: None, sub: Box::new(hir) }) } else { hir }
 }
 
-/// Puts `more` behind `pieces`, moving the fewer of them.
+/// Appends `more` to `pieces`, moving the shorter of the two.
 pub(super) fn join<T>(pieces: &mut VecDeque<T>, mut more: VecDeque<T>) {
     work::steps(pieces.len().min(more.len()));
     if pieces.len() >= more.len() {
@@ -129,11 +129,11 @@ pub(super) fn join<T>(pieces: &mut VecDeque<T>, mut more: VecDeque<T>) {
     }
 }
 
-/// Ranges that come one by one, sorted and merged now and then: each time at the end would cost their product.
+/// Ranges that are added one by one, and sorted and merged now and then: merging every time would take quadratic time.
 #[derive(Default)]
 pub(super) struct Ranges {
     pub(super) ranges: Vec<ClassUnicodeRange>,
-    /// How many there were when they were merged last.
+    /// The number of ranges after the last merge.
     pub(super) merged: usize,
 }
 

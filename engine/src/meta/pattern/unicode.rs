@@ -1,10 +1,10 @@
 //! Sets of characters as Go knows them: its names for classes, and the folds of Unicode 15.
 //!
-//! The tables of `regex-syntax` are of a newer version of Unicode; what came later is taken out.
+//! The tables of `regex-syntax` are of a newer version of Unicode; later additions are removed.
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind};
 
-/// The characters from `low` to `high`, both code points; surrogates are none.
+/// The characters from `low` to `high`, both code points; surrogates are left out.
 pub(super) fn set_between(low: u32, high: u32) -> ClassUnicode {
     let low = (low..=high).take(0x801).find_map(char::from_u32);
     let high = (0..=high).rev().take(0x801).find_map(char::from_u32);
@@ -61,7 +61,7 @@ pub(super) fn canonical_name(name: &str) -> String {
     canonical
 }
 
-/// The set that `\p{name}` means, by its canonical name.
+/// The set that `\p{name}` stands for, by its canonical name.
 pub(super) fn unicode_group(name: &str, fold: bool) -> Option<ClassUnicode> {
     let special = match name {
         "Any" => negated(std::iter::empty()),
@@ -92,7 +92,7 @@ fn of_category(short: &str, fold: bool) -> ClassUnicode {
         "Mc" => set.difference(&of_chars([MOVED_MARK])),
         _ => {}
     }
-    // Go has no table of what cased letters fold to.
+    // Go has no table of the characters that cased letters fold to.
     fold_if(fold && short != "LC", set)
 }
 
@@ -102,7 +102,7 @@ fn unassigned() -> ClassUnicode {
     unassigned
 }
 
-/// The short name of a category, by a canonical name of it.
+/// The short name of a category, by one of its canonical names.
 fn category(name: &str) -> Option<&'static str> {
     Some(match name {
         "Casedletter" | "Lc" => "LC",
@@ -148,7 +148,7 @@ pub(super) fn fold_if(fold: bool, set: ClassUnicode) -> ClassUnicode {
     if fold { folded(set) } else { set }
 }
 
-/// A property of the Unicode tables by the name that `regex-syntax` has for it.
+/// A property of the Unicode tables, by its name in `regex-syntax`.
 pub(super) fn table(property: &str) -> ClassUnicode {
     match regex_syntax::parse(&format!("\\p{{{property}}}")).map(Hir::into_kind) {
         Ok(HirKind::Class(Class::Unicode(set))) => set,
@@ -160,8 +160,8 @@ pub(super) fn table(property: &str) -> ClassUnicode {
     }
 }
 
-/// What Unicode 15 assigns: Go's tables are of that version, ours are newer. Code points that never will be characters
-/// have an age, but are not assigned.
+/// The code points assigned in Unicode 15: Go's tables are of that version, ours are newer. Noncharacters have an age,
+/// but are not assigned.
 pub(super) fn assigned() -> ClassUnicode {
     let mut assigned = table("gc=Cn");
     assigned.negate();
@@ -169,7 +169,7 @@ pub(super) fn assigned() -> ClassUnicode {
     assigned
 }
 
-/// Characters with a case that came after Unicode 15, or that fold to each other only since then.
+/// Characters with a case that were added after Unicode 15, or that fold to each other only since then.
 pub(super) const NEWER_FOLDS: [(char, char); 10] = [
     ('\u{390}', '\u{390}'),
     ('\u{3b0}', '\u{3b0}'),
@@ -183,7 +183,7 @@ pub(super) const NEWER_FOLDS: [(char, char); 10] = [
     ('\u{10d70}', '\u{10d85}'),
 ];
 
-/// A mark that became a spacing one (`Mc`) after Unicode 15, where it is nonspacing (`Mn`).
+/// A mark that became a spacing one (`Mc`) after Unicode 15, in which it is nonspacing (`Mn`).
 pub(super) const MOVED_MARK: char = '\u{1171e}';
 
 pub(super) fn of_chars(chars: impl IntoIterator<Item = char>) -> ClassUnicode {
@@ -195,7 +195,7 @@ pub(super) fn within_assigned(mut set: ClassUnicode) -> ClassUnicode {
     set
 }
 
-/// `set` and all that simple case folding makes equal to it.
+/// `set` and all characters equal to its own by simple case folding.
 pub(super) fn folded(set: ClassUnicode) -> ClassUnicode {
     let mut wide = set.clone();
     if set.is_ascii() {
@@ -218,7 +218,7 @@ pub(super) fn has_case(char: char) -> bool {
     folded(one.clone()) != one
 }
 
-/// About how many states of a UTF-8 automaton `set` takes.
+/// The approximate number of states of a UTF-8 automaton that `set` takes.
 pub(super) fn states_of(set: &ClassUnicode) -> u64 {
     if set.is_ascii() { 1 } else { 4 + 2 * set.ranges().len() as u64 }
 }

@@ -1,4 +1,4 @@
-//! Decimals of any size, and the arithmetic on them, which counts its steps.
+//! Decimals of any size, and arithmetic on them, which counts its steps.
 
 use std::cmp::Ordering;
 
@@ -7,11 +7,11 @@ use num_bigint::{BigInt, BigUint, Sign};
 use super::error::QuantityError;
 use crate::work;
 
-/// DIFFERS: digits that a quantity may have, and zeros that a power of ten or an addition may write out. Kubernetes takes
-/// as many as memory holds; but arithmetic on them takes more than linear time.
+/// DIFFERS: the most digits that a quantity may have, and the most zeros that a power of ten or an addition may write
+/// out. Kubernetes is only limited by memory; but arithmetic takes more than linear time.
 pub(super) const DIGITS_MAX: usize = 10_000;
 
-/// Places behind the point of a decimal.
+/// The decimal places of a quantity.
 pub(super) const SCALE_NANO: i32 = 9;
 
 /// `unscaled / 10^scale`
@@ -26,7 +26,7 @@ impl Decimal {
         Decimal { unscaled: -self.unscaled, scale: self.scale }
     }
 
-    /// The number times `10^places`, rounded up; of what is too large, the low bits.
+    /// The number times `10^places`, rounded up; if it is too large, its low bits.
     pub fn scaled(&self, places: i32) -> i64 {
         let low = |number: &BigInt| {
             let bits = number.magnitude().iter_u64_digits().next().unwrap_or(0).cast_signed();
@@ -44,14 +44,14 @@ impl Decimal {
     }
 }
 
-/// Counts a multiplication or a division of numbers with so many digits: each digit of a machine's word with each other.
+/// Counts a multiplication or a division of numbers with this many digits: each machine word with each other.
 pub(super) fn count_arithmetic(digit_count: usize) {
     const WORD_PAIRS_PER_STEP: usize = 64;
     let words = digit_count / 19 + 1;
     work::steps(words * words / WORD_PAIRS_PER_STEP);
 }
 
-/// The number that decimal digits stand for, by halves: the library's own reading takes quadratic time.
+/// Parses decimal digits by halves: the library's own parser takes quadratic time.
 pub(super) fn parse_digits(digits: &[u8]) -> BigUint {
     const PIECE: usize = 512;
     if digits.len() <= PIECE {
@@ -67,7 +67,7 @@ pub(super) fn round_up(magnitude: BigUint, scale: i32) -> Result<BigUint, Quanti
     if shift >= 0 {
         return Ok(magnitude * ten_to(shift)?);
     }
-    // What is far below a billionth rounds to one.
+    // A number far below a billionth rounds to one.
     if -shift > decimal_digits_max(&magnitude) {
         return Ok(BigUint::from(1_u32));
     }
@@ -77,7 +77,7 @@ pub(super) fn round_up(magnitude: BigUint, scale: i32) -> Result<BigUint, Quanti
     Ok(if is_exact { quotient } else { quotient + 1_u32 })
 }
 
-/// At least as many as the number has.
+/// An upper bound on the number of digits.
 pub(super) fn decimal_digits_max(magnitude: &BigUint) -> i64 {
     i64::try_from(magnitude.bits()).unwrap_or(i64::MAX) / 3 + 1
 }
@@ -89,7 +89,7 @@ pub(super) fn ten_to(exponent: i64) -> Result<BigUint, QuantityError> {
     }
 }
 
-/// The two with as many places behind the point.
+/// Both with the same number of decimal places.
 pub(super) fn upscale(left: Decimal, right: Decimal) -> Result<(Decimal, Decimal), QuantityError> {
     let raise = |decimal: Decimal, scale: i32| -> Result<Decimal, QuantityError> {
         let shift = i64::from(scale) - i64::from(decimal.scale);
@@ -106,7 +106,7 @@ pub(super) fn upscale(left: Decimal, right: Decimal) -> Result<(Decimal, Decimal
 pub(super) fn compare_magnitudes(left: &Decimal, right: &Decimal) -> Ordering {
     let shift = i64::from(right.scale) - i64::from(left.scale);
     let (left, right) = (left.unscaled.magnitude(), right.unscaled.magnitude());
-    // Far apart, the exponents decide.
+    // If the magnitudes are far apart, the exponents decide.
     if shift > decimal_digits_max(right) {
         return Ordering::Greater;
     }
@@ -121,7 +121,7 @@ pub(super) fn compare_magnitudes(left: &Decimal, right: &Decimal) -> Ordering {
     }
 }
 
-/// The nearest double, of two equally near the even one; infinite beyond.
+/// The nearest double; ties go to the even one; infinite beyond the range.
 pub(super) fn to_f64(number: &BigInt) -> f64 {
     let magnitude = number.magnitude();
     let bits = magnitude.bits();
@@ -130,7 +130,7 @@ pub(super) fn to_f64(number: &BigInt) -> f64 {
         65..=1024 => {
             let shift = bits - 64;
             let kept = (magnitude >> shift).iter_u64_digits().next().unwrap_or(0);
-            // What is cut off counts as a last bit, so that a tie is told from more.
+            // Bits that are cut off set the last bit, so that the number is not taken for a tie.
             let is_more = magnitude.trailing_zeros().is_some_and(|zeros| zeros < shift);
             let exponent = i32::try_from(shift).unwrap_or(i32::MAX);
             (kept | u64::from(is_more)) as f64 * 2.0_f64.powi(exponent)

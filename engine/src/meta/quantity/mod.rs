@@ -1,7 +1,7 @@
 //! Quantities of resources: `500m`, `1.5Gi`, `12e6`.
 //!
-//! A number with up to 18 digits is held as an `i64` and a power of ten, others as a decimal of any size, because this is
-//! what callers can tell apart: only the former [is an integer](Quantity::as_i64). Nothing is finer than a billionth.
+//! A number with up to 18 digits is held as an `i64` and a power of ten, others as a decimal of any size, because
+//! callers see the difference: only the former [is an integer](Quantity::as_i64). The precision is a billionth.
 //! Source: Kubernetes documentation, "Quantity"; answers of apimachinery 0.37.
 
 mod error;
@@ -22,12 +22,12 @@ use crate::work;
 
 pub use self::error::QuantityError;
 
-/// A quantity, and how it likes to be written.
+/// A quantity, and its preferred notation.
 #[derive(Clone, Debug)]
 pub struct Quantity {
     amount: Amount,
     format: SuffixFamily,
-    /// The text that it was read from, where that is canonical.
+    /// The text that it was read from, if that is canonical.
     text: Option<String>,
 }
 
@@ -73,8 +73,7 @@ impl Quantity {
         Quantity { amount, format: SuffixFamily::DecimalExponent, text: None }
     }
 
-    /// The whole number that this is; none if it is too large, or written in parts, as `1000m` is, or was held as a
-    /// decimal.
+    /// The whole number; `None` if it is too large, written in parts like `1000m`, or held as a decimal.
     pub fn as_i64(&self) -> Option<i64> {
         match self.amount {
             Amount::Small { value, exponent } => scale_up(value, exponent),
@@ -82,7 +81,7 @@ impl Quantity {
         }
     }
 
-    /// The number, some digits lost; infinite if a step on the way is too large.
+    /// The number with some digits lost; infinite if an intermediate step is too large.
     pub fn as_approximate_f64(&self) -> f64 {
         let (base, exponent) = match &self.amount {
             Amount::Small { value, exponent } => (*value as f64, *exponent),
@@ -91,7 +90,7 @@ impl Quantity {
         if exponent == 0 { base } else { base * pow10(exponent) }
     }
 
-    /// The number in whole units, rounded up; 0 for one that is held with an exponent and is too large.
+    /// The number in whole units, rounded up; 0 if it is held with an exponent and too large.
     pub fn value(&self) -> i64 {
         self.scaled(0)
     }
@@ -117,7 +116,7 @@ impl Quantity {
         }
     }
 
-    /// The number, rounded away from zero to thousandths: nothing finer is stored in a list of resources.
+    /// The number, rounded away from zero to thousandths: the precision of stored lists of resources.
     #[must_use]
     pub fn round_up_to_milli(self) -> Self {
         const MILLI: i32 = 3;
@@ -198,7 +197,7 @@ impl Quantity {
     /// [`QuantityError::Numeric`] if the two are too far apart.
     pub fn sub(&self, other: &Quantity) -> Result<Self, QuantityError> {
         let amount = match &other.amount {
-            // The least number is its own negative: so it is in Kubernetes.
+            // The least number is its own negative, as in Kubernetes.
             Amount::Small { value, exponent } => {
                 let negative = Amount::Small { value: value.wrapping_neg(), exponent: *exponent };
                 match add_small(&self.amount, &negative) {
@@ -357,7 +356,7 @@ impl fmt::Display for Quantity {
         match (suffix, self.format) {
             (Some(suffix), _) => write!(formatter, "{number}{suffix}"),
             (None, SuffixFamily::DecimalExponent) if exponent != 0 => write!(formatter, "{number}e{exponent}"),
-            // Kubernetes has no suffix for what is out of their range, and writes none.
+            // Beyond the range of suffixes, Kubernetes writes none.
             _ => write!(formatter, "{number}"),
         }
     }

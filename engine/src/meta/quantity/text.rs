@@ -41,7 +41,7 @@ impl<'t> QuantityParts<'t> {
         if !split_digits(after_sign).1.is_empty() {
             return Err(QuantityError::Format);
         }
-        // Nothing at all is zero; a point alone is none unless it is small.
+        // An empty number is zero; a lone point is invalid unless the number is small.
         let has_digits = number.starts_with(|first: char| first.is_ascii_digit()) || !fraction.is_empty();
         Ok(QuantityParts { negative, whole: if whole.is_empty() { "0" } else { whole }, has_digits, fraction, suffix })
     }
@@ -56,7 +56,7 @@ fn split_digits(text: &str) -> (&str, &str) {
     text.split_at(text.bytes().take_while(u8::is_ascii_digit).count())
 }
 
-/// What a suffix multiplies with.
+/// The factor of a suffix.
 pub(super) enum Factor {
     Ten(i32),
     Two(u32),
@@ -95,7 +95,7 @@ pub(super) fn decimal_suffix(exponent: i64) -> Option<&'static str> {
     SUFFIXES.get(usize::try_from(exponent / 3 + 3).ok()?).copied()
 }
 
-/// A whole number and a power of 1024; none for fractions and numbers below 1024.
+/// A whole number and a power of 1024; `None` for fractions and numbers below 1024.
 pub(super) fn binary_parts(decimal: &Decimal) -> Option<(BigInt, &'static str)> {
     let ten = BigInt::from(10);
     let whole = match u32::try_from(decimal.scale) {
@@ -115,7 +115,7 @@ pub(super) fn binary_parts(decimal: &Decimal) -> Option<(BigInt, &'static str)> 
     Some((whole >> (thousands * 10), suffix.unwrap_or("")))
 }
 
-/// A whole number without trailing zeros beyond what makes the exponent a multiple of three.
+/// A whole number without trailing zeros, except those that make the exponent a multiple of three.
 pub(super) fn decimal_parts(decimal: Decimal) -> (BigInt, i64) {
     let digits = decimal.unscaled.magnitude().to_string();
     let kept = digits.trim_end_matches('0');

@@ -1,4 +1,4 @@
-//! What is wrong with a selector.
+//! The errors of selectors.
 
 use super::super::field::{Error, ErrorList};
 use crate::value::go_quote;
@@ -6,7 +6,7 @@ use crate::value::go_quote;
 /// Why a text or a value is not a selector, in Kubernetes' words.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SelectorError {
-    /// Something else stands where these things are expected.
+    /// An unexpected token.
     #[error("found '{found}', expected: {expected}")]
     Unexpected {
         /// What stands there.
@@ -14,16 +14,16 @@ pub enum SelectorError {
         /// What may stand there.
         expected: &'static str,
     },
-    /// Something else stands where the values of an operator begin.
+    /// An unexpected token where the values of an operator should begin.
     #[error("found '{0}' expected: '('")]
     NoValues(String),
-    /// A requirement is not one.
+    /// A requirement is malformed.
     #[error("unable to parse requirement: {0}")]
     Requirement(Box<SelectorError>),
-    /// A key is not the name of a label.
+    /// A key is not a valid label name.
     #[error(transparent)]
     Key(Box<Error>),
-    /// Values are not values of a label.
+    /// Values are not valid label values.
     #[error("{}", .0.aggregate())]
     Values(ErrorList),
     /// An operator that does not exist.
@@ -37,10 +37,10 @@ pub enum SelectorError {
         /// The part.
         part: String,
     },
-    /// A backslash before a character that does not need one, or at the end.
+    /// A backslash at the end, or before a character that can't be escaped.
     #[error("invalid field selector: invalid escape sequence: \\{}", .0.map(String::from).unwrap_or_default())]
     Escape(Option<char>),
-    /// A character that needs a backslash before it.
+    /// A character that must be escaped with a backslash.
     #[error("invalid field selector: unescaped character in value: {}", u32::from(*.0))]
     Unescaped(char),
 }

@@ -19,7 +19,7 @@ struct Term {
 }
 
 impl FieldSelector {
-    /// Reads `a=b,c!=d,e==f`; a backslash takes the meaning from a comma, an equals sign and a backslash.
+    /// Reads `a=b,c!=d,e==f`; a backslash escapes a comma, an equals sign and a backslash.
     ///
     /// # Errors
     ///
@@ -28,7 +28,7 @@ impl FieldSelector {
         let mut parts = split_terms(text);
         work::bytes(text.len());
         work::steps(parts.len());
-        // The error that is told is that of the first part in byte order.
+        // The error reported is that of the first part in byte order.
         parts.sort_unstable();
         let mut terms = Vec::new();
         for part in parts.into_iter().filter(|part| !part.is_empty()) {
@@ -41,7 +41,7 @@ impl FieldSelector {
         Ok(FieldSelector { terms })
     }
 
-    /// Reads requirements of a review of access, which are a `key`, an `operator` (`In` or `NotIn`) and one value.
+    /// Reads the requirements of an access review, each with a `key`, an `operator` (`In` or `NotIn`) and one value.
     pub fn of_requirements<'v>(requirements: impl Iterator<Item = &'v Value>) -> Self {
         let terms = requirements.map(|requirement| {
             work::step();
@@ -55,7 +55,7 @@ impl FieldSelector {
         FieldSelector { terms: terms.collect() }
     }
 
-    /// As requirements of a review of access.
+    /// As the requirements of an access review.
     pub fn requirements(&self) -> Vec<Value> {
         work::steps(self.terms.len());
         let requirement = |term: &Term| {
@@ -75,12 +75,12 @@ impl FieldSelector {
         self.terms.is_empty()
     }
 
-    /// The fields that it looks at.
+    /// The fields that it selects by.
     pub fn fields(&self) -> impl Iterator<Item = &str> {
         self.terms.iter().map(|term| term.field.as_str())
     }
 
-    /// Whether it selects an object whose fields are as `field` says.
+    /// Whether it selects an object whose fields `field` returns.
     pub fn matches(&self, field: impl Fn(&str) -> String) -> bool {
         work::steps(self.terms.len());
         self.terms.iter().all(|term| (field(&term.field) == term.value) == term.equal)
@@ -92,7 +92,7 @@ impl FieldSelector {
     }
 }
 
-/// Splits at commas that no backslash stands before.
+/// Splits at commas that are not escaped with a backslash.
 fn split_terms(text: &str) -> Vec<&str> {
     let (mut terms, mut start, mut escaped) = (Vec::new(), 0, false);
     for (at, character) in text.char_indices() {

@@ -50,8 +50,8 @@ impl LabelSelector {
         Ok(LabelSelector { requirements })
     }
 
-    /// What is wrong with a `LabelSelector` of `meta.k8s.io` at `path`. The values of expressions are left out where they were
-    /// wrong before.
+    /// The errors of a `LabelSelector` of `meta.k8s.io` at `path`. The values of expressions are only checked with
+    /// `checks_values`: not if they were invalid before.
     ///
     /// Source: `k8s.io/apimachinery/pkg/apis/meta/v1/validation`, release 1.37.
     pub fn validate(selector: &Value, checks_values: bool, path: &Path<'_>) -> ErrorList {
@@ -72,7 +72,7 @@ impl LabelSelector {
                 }
                 "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
                 other => {
-                    // An operator has a type of its own, so it is shown as JSON.
+                    // An operator has a named type, so it is shown as JSON.
                     let shown = json::encode_to_string(&Value::from(other));
                     let error = Error::invalid(&path.child("operator"), other, "not a valid selector operator");
                     errors.push(error.shown_as(shown));
@@ -90,7 +90,7 @@ impl LabelSelector {
         errors
     }
 
-    /// Reads a `LabelSelector` of `meta.k8s.io`, one that was validated; the empty one selects everything.
+    /// Decodes a `LabelSelector` of `meta.k8s.io` that was validated; the empty one selects everything.
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ impl LabelSelector {
         Ok(LabelSelector { requirements })
     }
 
-    /// As requirements of a review of access, sorted by their keys. Those that compare numbers have no such form.
+    /// As the requirements of an access review, sorted by key. Numeric comparisons have no such form.
     pub fn requirements(&self) -> Vec<Value> {
         work::steps(self.requirements.len());
         let mut sorted: Vec<_> = self.requirements.iter().collect();
@@ -140,7 +140,8 @@ impl LabelSelector {
         self.requirements.is_empty()
     }
 
-    /// Labels that an object must have to be selected, with the value if there is only one. There may be more to it.
+    /// Labels that an object must have to be selected, with the value if there is only one. There may be more
+    /// requirements.
     pub fn required(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
         self.requirements.iter().filter_map(|Requirement { key, test }| match test {
             Test::In(values) => {
@@ -152,7 +153,7 @@ impl LabelSelector {
         })
     }
 
-    /// Whether it selects an object whose labels are as `label` says.
+    /// Whether it selects an object whose labels `label` returns.
     pub fn matches<'l>(&self, label: impl Fn(&str) -> Option<&'l str>) -> bool {
         work::steps(self.requirements.len());
         self.requirements.iter().all(|requirement| {
@@ -170,7 +171,7 @@ impl LabelSelector {
     }
 }
 
-/// A requirement of a review of access.
+/// A requirement of an access review.
 pub(super) fn requirement<'v>(key: &str, operator: &str, values: impl IntoIterator<Item = &'v str>) -> Value {
     let values: Vec<Value> = values.into_iter().map(Value::from).collect();
     work::steps(values.len());
@@ -205,7 +206,8 @@ impl<'t> SelectorToken<'t> {
 /// The longer ones first.
 const SYMBOLS: [&str; 9] = ["==", "!=", "=", "!", ">", "<", "(", ")", ","];
 
-/// The tokens, of which the last is the end. A NUL ends a token and is gone, or ends everything where a token would begin.
+/// The tokens; the last one is the end. A NUL ends a token and is dropped, or ends everything if a token would begin
+/// there.
 fn tokens(text: &str) -> Vec<SelectorToken<'_>> {
     let is_space = |character: char| matches!(character, ' ' | '\t' | '\r' | '\n');
     let ends_word = |character: char| is_space(character) || "=!(),><\0".contains(character);
@@ -306,7 +308,7 @@ impl<'t> SelectorParser<'t> {
         }
     }
 
-    /// `(a,b)`, sorted; a value may be missing, or all.
+    /// `(a,b)`, sorted; one or all values may be missing.
     fn values(&mut self) -> Result<BTreeSet<String>, SelectorError> {
         match self.take() {
             SelectorToken::Symbol("(") => {}
@@ -340,7 +342,7 @@ impl<'t> SelectorParser<'t> {
     }
 }
 
-/// The values, if all may be values of labels.
+/// The values, if all are valid label values.
 fn checked(key: &str, values: BTreeSet<String>) -> Result<BTreeSet<String>, SelectorError> {
     match value_errors(key, &values) {
         errors if errors.is_empty() => Ok(values),

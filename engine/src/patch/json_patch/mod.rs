@@ -1,7 +1,7 @@
 //! JSON Patch.
 //!
-//! Source: RFC 6902, and answers recorded from Kubernetes 1.37, which is lenient: a replaced key may be missing, so may a
-//! copied one and a value; a path needs no leading slash; indices may be negative.
+//! Source: RFC 6902, and answers recorded from Kubernetes 1.37, which is lenient: a replaced key may be missing, and so
+//! may a copied one, and a value; a path needs no leading slash; indices may be negative.
 
 use std::collections::{BTreeMap, HashSet};
 use std::num::{IntErrorKind, ParseIntError};
@@ -21,7 +21,7 @@ pub const COPIED_BYTES_MAX: usize = 3 << 20;
 /// DIFFERS: how many values copies may add in sum. Small ones take far more memory than their text.
 pub const COPIED_VALUES_MAX: usize = 1 << 16;
 
-/// What the copies of a patch have added up to now.
+/// The total of a patch's copies so far.
 #[derive(Default)]
 struct Copied {
     bytes: usize,
@@ -34,7 +34,7 @@ impl Copied {
         self.values += values_in(text);
     }
 
-    /// Errors: it is more than copies may add.
+    /// Errors: the limit for copies is exceeded.
     fn check(&self) -> Result<(), OperationFailure> {
         let (what, sum, limit) = match self {
             Copied { bytes, .. } if *bytes > COPIED_BYTES_MAX => ("size increase of copy", *bytes, COPIED_BYTES_MAX),
@@ -48,7 +48,7 @@ impl Copied {
     }
 }
 
-/// About how many values a JSON text has: one for each that is separated from others, or holds some.
+/// About how many values a JSON text has: one per separator, and one per container.
 fn values_in(text: &str) -> usize {
     let (mut values, mut in_string, mut is_escaped) = (1, false, false);
     for byte in text.bytes() {
@@ -70,7 +70,7 @@ pub struct Patch {
     operations: Vec<JsonPatchOperation>,
 }
 
-/// An operation; what is null or of a wrong type is missing, but for the value.
+/// An operation; a field that is null or of a wrong type counts as missing, except for the value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct JsonPatchOperation {
     name: Option<String>,
@@ -80,8 +80,7 @@ struct JsonPatchOperation {
 }
 
 impl Patch {
-    /// Reads a patch; with `strict`, types are checked, and it tells which fields of an operation are unknown or stand
-    /// twice.
+    /// Reads a patch; with `strict`, also checks types and reports unknown and duplicate fields of operations.
     ///
     /// # Errors
     ///
@@ -128,12 +127,12 @@ impl Patch {
         self.operations.is_empty()
     }
 
-    /// The text of `object` after all operations; none of them has happened if one fails. `layout` is that of the object,
-    /// which shows where no operation leads.
+    /// The text of `object` after all operations; if one fails, none of them takes effect. `layout` is the object's,
+    /// and shows in parts that no operation touches.
     ///
     /// # Errors
     ///
-    /// An operation that can't be done, in Go's words.
+    /// An operation that fails, in Go's words.
     pub fn apply(&self, object: &Value, layout: Layout) -> Result<String, PatchError> {
         let mut document = WrittenValue::live(object, layout);
         let mut copied = Copied::default();
@@ -145,7 +144,7 @@ impl Patch {
     }
 }
 
-/// Checks the types of an operation's fields, and notes what a strict reader minds.
+/// Checks the types of an operation's fields, and records strict errors.
 fn check_fields(
     text: &str,
     index: usize,
@@ -326,7 +325,7 @@ impl JsonPatchOperation {
     }
 }
 
-/// What Go says of what is not there.
+/// Go's text for a missing value.
 const MISSING: &str = "missing value";
 
 /// Why an operation does not apply, in Go's words.
@@ -346,7 +345,7 @@ enum OperationError {
     Scalar,
 }
 
-/// What some operations say beside, where they have no path.
+/// The suffix of some operations' messages if they have no path.
 fn without_path(operation: &str) -> &'static str {
     match operation {
         "add" | "remove" | "copy" => "",
@@ -354,7 +353,7 @@ fn without_path(operation: &str) -> &'static str {
     }
 }
 
-/// Why a place can't be read or written, in Go's words.
+/// Why a position can't be read or written, in Go's words.
 #[derive(Debug, thiserror::Error)]
 enum PlaceError {
     #[error(transparent)]
@@ -387,7 +386,7 @@ fn quoted(path: &str) -> String {
     format!("\"{path}\"")
 }
 
-/// The container that `path` ends in, and its last key. What stands before the first slash is not looked at.
+/// The container that `path` ends in, and its last key. Anything before the first slash is ignored.
 fn find<'n, 'p>(document: &'n mut WrittenValue<'p>, path: &str) -> Option<ContainerKey<'n, 'p>> {
     let parts: Vec<&str> = path.split('/').collect();
     let [_, way @ .., key] = parts.as_slice() else { return None };
@@ -411,7 +410,7 @@ fn unescape(part: &str) -> String {
     part.replace("~1", "/").replace("~0", "~")
 }
 
-/// An index within `length` items; a negative one counts from the end.
+/// An index into `length` items; a negative one counts from the end.
 fn index(key: &str, length: usize) -> Result<usize, PlaceError> {
     let number: i64 = parse_index(key)?;
     let invalid = || PlaceError::Outside(number);
@@ -468,7 +467,7 @@ impl<'n, 'p> ContainerKey<'n, 'p> {
             ContainerKey::Item(items, key) if key == "-" => items.push(value),
             ContainerKey::Item(items, key) => {
                 parse_index(&key).map_err(|source| PlaceError::NotIndex { key: key.clone(), source })?;
-                // One more place than there are items: behind the last.
+                // One position more than there are items: after the last.
                 let at = index(&key, items.len() + 1)?;
                 items.insert(at, value);
             }

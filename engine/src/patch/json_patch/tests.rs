@@ -1,4 +1,4 @@
-//! JSON patches, and what Go says of those that do not apply.
+//! JSON patches, and Go's errors for those that do not apply.
 
 use super::*;
 use crate::value::json;
@@ -31,7 +31,7 @@ fn a_small_patch_makes_no_more_values_than_the_limit() {
     let told = result.expect_err("it is too much");
     assert!(told.contains("the accumulated number of copied values is"), "{told}");
     assert!(many < 100 * few, "{few} steps, then {many}");
-    // What stands in texts is not counted.
+    // Characters within texts are not counted.
     assert_eq!((values_in(r#"{"a":[1,2],"b":"{,\",,"}"#), values_in("1")), (5, 1));
 }
 

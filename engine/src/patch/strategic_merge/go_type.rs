@@ -1,4 +1,4 @@
-//! What a strategic merge knows of Go's types: how the fields of a struct are patched, and what has no fields.
+//! The Go types that a strategic merge needs: how the fields of a struct are patched, and which types have no fields.
 //!
 //! Source: `LookupPatchMetadataForStruct` and `LookupPatchMetadataForSlice` of `k8s.io/apimachinery`, 1.37.
 
@@ -10,24 +10,24 @@ use crate::value::go_quote;
 #[derive(Clone, Copy)]
 pub(super) enum GoType {
     Struct(&'static Message),
-    /// A struct that is held by a pointer.
+    /// A struct behind a pointer.
     Pointer(&'static Message),
-    /// Anything else, by the name that `reflect` has for its kind.
+    /// Any other type, by the name of its kind in `reflect`.
     Other(&'static str),
 }
 
 /// How a field is patched.
 pub(super) struct Merging {
-    /// The type of the field, or of the items of a list.
+    /// The type of the field, or of the items if it is a list.
     pub types: GoType,
     /// `merge`, `replace`, or empty.
     pub strategy: &'static str,
-    /// Empty where there is none.
+    /// Empty if there is none.
     pub key: &'static str,
 }
 
 impl GoType {
-    /// The name that `reflect` has for the kind of type.
+    /// The name of the type's kind in `reflect`.
     pub fn kind(self) -> &'static str {
         match self {
             GoType::Struct(_) => "struct",

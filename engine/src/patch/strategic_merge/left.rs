@@ -1,7 +1,7 @@
-//! What a strategic merge leaves of its patch.
+//! What remains of a patch after its strategic merge.
 //!
-//! Go's merge works on the patch itself: it takes directives out, and nulls of what is new. Where the outcome is not an
-//! object of its kind, the error shows what is left.
+//! Go's merge modifies the patch: it removes directives, and the nulls of new values. If the result is not an object of
+//! its kind, the error shows what remains.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use super::{
 use crate::value::{Key, Map, Value};
 use crate::work;
 
-/// What is left of `patch` after it was merged into `live`, whose type is `types`; the merge did not fail.
+/// What remains of `patch` after it was merged into `live`, whose type is `types`; the merge must have succeeded.
 pub(super) fn of(patch: Map, live: &Value, types: GoType) -> Map {
     work::steps(patch.len());
     let nothing = Map::new();
@@ -39,7 +39,7 @@ fn names(list: &[Value]) -> HashSet<Key> {
     list.iter().filter_map(Value::as_str).map(Key::from).collect()
 }
 
-/// What is left of the change of a field that has the value `present`.
+/// What remains of the change to a field with the value `present`.
 fn left(name: &str, change: Value, present: Option<&Value>, types: GoType) -> Value {
     match (present, change) {
         (Some(present @ Value::Object(_)), Value::Object(change)) => match types.field(name) {
@@ -60,7 +60,7 @@ fn left(name: &str, change: Value, present: Option<&Value>, types: GoType) -> Va
     }
 }
 
-/// What is left of an item of a list that is merged; `found` is the one that it was merged into.
+/// What remains of an item of a merged list; `found` is the item that it was merged into.
 fn left_of_item(found: Option<&Value>, item: Value, types: GoType) -> Value {
     match (found, item) {
         (Some(found), Value::Object(fields)) if !fields.contains_key(DIRECTIVE) => {
@@ -70,7 +70,7 @@ fn left_of_item(found: Option<&Value>, item: Value, types: GoType) -> Value {
     }
 }
 
-/// A new value without what directives took from it: members that are directives. It stays itself, whatever it is.
+/// A new value without the members that are directives. Otherwise it stays as it is.
 fn emptied(value: Value) -> Value {
     match value {
         Value::Object(fields) if !fields.contains_key(DIRECTIVE) => {

@@ -54,7 +54,7 @@ fn ten_times_the_patch_takes_ten_times_the_steps() {
     let spec = |items: String| format!(r#"{{"spec":{{"containers":{items}}}}}"#);
     check_growth(live, |count| spec(list(count, |at| format!(r#"{{"name":"c{at}","$patch":"delete"}}"#))));
     check_growth(live, |count| spec(list(count, |at| format!(r#"{{"name":"c{}","image":"y"}}"#, at * 2))));
-    // Many items with the key of one, which is large.
+    // Many items with the same key as one large item.
     check_growth(live, |count| {
         spec(list(count, |at| format!(r#"{{"name":"c0","f{at}":{}}}"#, if at % 2 == 0 { "1" } else { "null" })))
     });

@@ -1,7 +1,7 @@
 //! Apply configurations: `Object{…}`, merged into the object by the types of its kind.
 //!
-//! Nothing is removed, and nobody comes to own a field. What can't be merged but only be replaced is refused, as an author
-//! who sets one field of it hardly means to remove the others.
+//! Nothing is removed, and no ownership is recorded. Values that can only be replaced, not merged, are refused, as an
+//! author who sets one field of them hardly means to remove the others.
 
 use super::error::MutationError;
 use super::native::{self, Native};
@@ -12,7 +12,8 @@ use crate::cel::eval::map::Map as CelMap;
 use crate::value::{Value, go_quote};
 use crate::work;
 
-/// `object` with what `configuration` sets, by the `types` of its kind; `None` where the kind has none that are published.
+/// `object` with the fields that `configuration` sets, merged by the `types` of its kind, which are `None` if none are
+/// published.
 ///
 /// # Errors
 /// If the configuration does not fit the types, in the words of Kubernetes.
@@ -69,7 +70,7 @@ fn merge_native(native: Native, object: &Value, types: Option<&TypeSchema>) -> R
     Ok(merged)
 }
 
-/// Who owns which fields stays as it is: merges pass it over.
+/// Merges skip managedFields: ownership stays as it is.
 fn keep_managed_fields(object: &Value, merged: &mut Value) {
     const NAME: &str = "managedFields";
     if let (Some(managed), Some(metadata)) = (object.at(&["metadata", NAME]), merged.get_mut("metadata")) {
@@ -84,10 +85,10 @@ fn kind_of(object: &Value) -> String {
     format!("{group_version}, Kind={kind}")
 }
 
-/// Checks that the parts of `value`, which is called `name`, are called by where they are.
+/// Checks that the types of the parts of `value`, whose type is `name`, are named by their position.
 ///
 /// # Errors
-/// All that are not.
+/// All parts that are not.
 pub(super) fn check_names(value: &Cel<'_>, name: &str) -> Result<(), MutationError> {
     let mut faults = Vec::new();
     note_names(value, name, &mut faults);

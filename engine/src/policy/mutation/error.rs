@@ -1,4 +1,4 @@
-//! Why an expression makes nothing of an object.
+//! Why an expression can't change an object.
 
 use super::native::NativeError;
 use crate::apply::TypeErrors;
@@ -6,22 +6,22 @@ use crate::cel::eval::EvalError;
 use crate::patch::PatchError;
 use crate::value::json;
 
-/// Why an expression makes nothing of an object, in the words of Kubernetes.
+/// Why an expression can't change an object, in the words of Kubernetes.
 #[derive(Debug, thiserror::Error)]
 pub enum MutationError {
-    /// An apply configuration is an object.
+    /// The result of an apply configuration is not an object.
     #[error("unsupported return type from ApplyConfiguration expression: {0}")]
     ReturnType(String),
-    /// A part of it has no form outside of the language.
+    /// A part of it can't be represented outside CEL.
     #[error("invalid return type: *dynamic.ObjectVal")]
     NotNative(#[source] NativeError),
-    /// Where types are not those of the fields.
+    /// The paths of parts whose types are not those of the fields.
     #[error("type mismatch: {}", .0.join("\n"))]
     Names(Vec<String>),
-    /// What is to be merged does not fit the types of the kind.
+    /// The configuration does not fit the types of the kind.
     #[error("error applying patch: failed to convert patch object to typed object: {0}")]
     Patch(String),
-    /// Lists, maps or structs, by their paths, that can only be replaced as a whole.
+    /// The paths of lists, maps or structs that can only be replaced as a whole.
     #[error(
         "error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {}",
         .0.join(", ")
@@ -30,27 +30,27 @@ pub enum MutationError {
     /// The object does not fit the types of its kind.
     #[error("error applying patch: failed to convert original object to typed object: {0}")]
     Original(TypeErrors),
-    /// A JSON patch is a list.
+    /// The result of a JSON patch is not a list.
     #[error("type mismatch: JSONPatchType.expression should evaluate to array")]
     NotList,
     /// An item of the list is not an operation.
     #[error("type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch")]
     NotOperations,
-    /// An item of the list has no value.
+    /// An item of the list failed to evaluate.
     #[error(transparent)]
     Eval(#[from] EvalError),
-    /// The value of an operation has no JSON.
+    /// The value of an operation can't be represented as JSON.
     #[error("JSONPath valueExpression evaluated to a type that could not marshal to JSON: {0}")]
     Value(#[from] JsonValueError),
     /// The patch does not apply.
     #[error("JSON Patch: {0}")]
     JsonPatch(#[from] PatchError),
-    /// What the patch makes can't be read.
+    /// The result of the patch can't be decoded.
     #[error(transparent)]
     Json(#[from] json::JsonError),
 }
 
-/// Why a value has no JSON, in the words of cel-go and of Go's protobuf.
+/// Why a value can't be represented as JSON, in the words of cel-go and of Go's protobuf.
 #[derive(Debug, thiserror::Error)]
 pub enum JsonValueError {
     #[error("type conversion error from '{0}' to '*structpb.Value'")]

@@ -1,6 +1,6 @@
-//! Values that JSON does not have, as Go prints them.
+//! Values that JSON can't represent, as Go prints them.
 //!
-//! `%#v` tells pointers by their addresses, which no two servers share: each is `0x0` here.
+//! `%#v` prints the addresses of pointers, which no two servers share: each is `0x0` here.
 
 use crate::cel::eval::Value as Cel;
 use crate::cel::eval::show::show;
@@ -8,7 +8,7 @@ use crate::cel::eval::value::{Opaque, pointer_syntax};
 use crate::cel::library::timestamp_syntax;
 use crate::value::go_quote;
 
-/// A value that is not JSON's by its type in Go, as `%v` and as `%#v` have it.
+/// The Go type of a value that JSON can't represent, and its text by `%v` and by `%#v`.
 pub(super) fn go_form(value: &Cel<'_>) -> (&'static str, String, String) {
     match value {
         Cel::Null => ("structpb.NullValue", "NULL_VALUE".to_owned(), "0".to_owned()),
@@ -45,7 +45,7 @@ pub(super) fn go_form(value: &Cel<'_>) -> (&'static str, String, String) {
     }
 }
 
-/// `%#v` of a value within another one, where it is still in the evaluator's own types.
+/// `%#v` of a value within another one, which still has the evaluator's own type.
 fn syntax(value: &Cel<'_>) -> String {
     match value {
         Cel::String(text) => go_quote(text),
@@ -62,7 +62,7 @@ fn syntax(value: &Cel<'_>) -> String {
     }
 }
 
-/// `%#v` of what wraps a library's value: a structure with the value as its only field, which is named as its type.
+/// `%#v` of the wrapper of a library's value: a struct with the value as its only field, which is named like its type.
 fn wrapped_syntax(value: &dyn Opaque) -> String {
     let wrapper = value.go_type();
     if wrapper.starts_with('*') {

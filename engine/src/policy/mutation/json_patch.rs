@@ -13,14 +13,14 @@ use crate::value::json::Layout;
 use crate::value::{Map, Value, base64, go_quote, json};
 use crate::work;
 
-/// The largest integer that readers of doubles can tell from its neighbours.
+/// The largest integer that a double represents without ambiguity.
 const SAFE_INT_MAX: u64 = (1 << 53) - 1;
 
-/// `object` after the operations of `patch`; `None` where one of them is a test that fails: the object then stays as it is.
-/// `layout` is that of the object.
+/// `object` after the operations of `patch`; `None` if one of them is a test that fails: the object then stays as it
+/// is. `layout` is that of the object.
 ///
 /// # Errors
-/// If there is no such patch, or it does not apply, in the words of Kubernetes.
+/// The patch is malformed or does not apply; the text is Kubernetes'.
 pub fn apply(patch: &Cel<'_>, object: &Value, layout: Layout) -> Result<Option<Value>, MutationError> {
     let Cel::List(operations) = patch else {
         return Err(MutationError::NotList);
@@ -46,8 +46,8 @@ pub fn apply(patch: &Cel<'_>, object: &Value, layout: Layout) -> Result<Option<V
     Ok(Some(json::decode(patched.as_bytes())?))
 }
 
-/// Writes an operation as JSON. Go quotes its texts as in a program, which is not always JSON: such a text is as if it were
-/// not there.
+/// Writes an operation as JSON. Go quotes its texts as in source code, which is not always valid JSON: such a text
+/// counts as absent.
 fn write_operation(text: &mut String, operation: &Struct<'_>) -> Result<(), MutationError> {
     let mut separator = '{';
     let mut write = |name: &str, value: &str| {
@@ -79,7 +79,7 @@ fn write_operation(text: &mut String, operation: &Struct<'_>) -> Result<(), Muta
     Ok(())
 }
 
-/// `value` as JSON, by way of `google.protobuf.Value`, where numbers are doubles.
+/// `value` as JSON, converted through `google.protobuf.Value`, where numbers are doubles.
 fn json_of(value: &Cel<'_>) -> Result<Value, JsonValueError> {
     work::step();
     let no_conversion = |name: &str| Err(JsonValueError::NoConversion(name.to_owned()));
@@ -119,7 +119,7 @@ fn json_of(value: &Cel<'_>) -> Result<Value, JsonValueError> {
     })
 }
 
-/// A number as JSON has it that is written from a double.
+/// A number as JSON writes a double.
 fn number_of(number: f64) -> Result<Value, JsonValueError> {
     let invalid = |shown| Err(JsonValueError::Number(shown));
     match number {
@@ -132,7 +132,7 @@ fn number_of(number: f64) -> Result<Value, JsonValueError> {
     }
 }
 
-/// The key of a map: a text, or what reads as one.
+/// The key of a map: a text, or a value that converts to one.
 fn key_of(key: &Cel<'_>) -> Result<String, JsonValueError> {
     let cannot = |from: &str| Err(JsonValueError::Key(from.to_owned()));
     match key {
@@ -145,7 +145,7 @@ fn key_of(key: &Cel<'_>) -> Result<String, JsonValueError> {
     }
 }
 
-/// A part of an object. Numbers become doubles whatever that changes.
+/// A part of an object. Numbers become doubles even if that changes them.
 fn of_part(part: &Struct<'_>) -> Result<Value, JsonValueError> {
     let mut native = native::of_struct(part, |value| match value {
         Cel::Uint(number) => Some(Value::Float(*number as f64)),

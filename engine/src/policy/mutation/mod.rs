@@ -1,8 +1,8 @@
-//! What the expressions of mutating policies make of objects.
+//! Applies the results of mutating policies' expressions to objects.
 //!
-//! In: the value of an expression, and the object. Out: the object as it is to be, which nobody has defaulted or validated
-//! yet, or why that can't be. An apply configuration is merged by the types of the object's kind, a JSON patch is applied to
-//! its JSON. Nothing here knows policies, requests or where objects are stored.
+//! In: the value of an expression, and the object. Out: the new object, which has not been defaulted or validated yet,
+//! or why there is none. An apply configuration is merged by the types of the object's kind, a JSON patch is applied to
+//! its JSON. Nothing here knows about policies, requests or storage.
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch`, release 1.37; texts recorded from kube-apiserver.
 
@@ -41,16 +41,16 @@ pub enum Mutated {
     Patched(Value),
 }
 
-/// Why a changed object can't be read.
+/// Why a changed object can't be decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Misread {
-    /// What becomes of the request is the policy's to say.
+    /// The policy decides about the request.
     Fault(String),
     /// The request fails with 500.
     Broken(String),
-    /// It holds a number that JSON does not have, which the reference only finds when it answers.
+    /// It contains a number that JSON can't represent, which the reference only detects when it answers.
     Unwritable(&'static str),
-    /// It is larger than what is stored. The reference would find that last, when all policies have made what they make.
+    /// It is too large to be stored. The reference would only detect that after all policies.
     TooLarge,
 }
 
@@ -64,7 +64,7 @@ impl Misread {
         }
     }
 
-    /// The answer to the request, where it fails whatever the policy says.
+    /// The answer to the request, if it fails whatever the policy says.
     pub fn into_status(self) -> Status {
         match self {
             Misread::Fault(why) | Misread::Broken(why) => Status::internal_error(&why),
@@ -74,7 +74,7 @@ impl Misread {
     }
 }
 
-/// Checks that `value`, of which an object is to be made, is not larger than what may be stored.
+/// Checks that `value`, from which an object is to be made, is not too large to be stored.
 ///
 /// # Errors
 /// It is.
@@ -82,21 +82,21 @@ pub fn check_value(value: &Cel<'_>) -> Result<(), Misread> {
     if size::fits(value, OBJECT_BYTES_MAX) { Ok(()) } else { Err(Misread::TooLarge) }
 }
 
-/// Checks that an object that was changed is not larger than what may be stored.
+/// Checks that a changed object is not too large to be stored.
 ///
 /// # Errors
 /// It is.
 pub fn check_size(mutated: Mutated) -> Result<Mutated, Misread> {
     let (Mutated::Merged(object) | Mutated::Patched(object)) = &mutated;
-    // Most are far from it, and are not encoded to know.
+    // Most are far smaller, and need not be encoded to find out.
     let is_large = object.size_bytes() > OBJECT_BYTES_MAX && json::encode(object).len() > OBJECT_BYTES_MAX;
     if is_large { Err(Misread::TooLarge) } else { Ok(mutated) }
 }
 
-/// Checks that an object can be written as JSON: expressions make numbers that JSON does not have.
+/// Checks that an object can be written as JSON: expressions may make numbers that JSON can't represent.
 ///
 /// # Errors
-/// It holds such a number.
+/// It contains such a number.
 pub fn check_numbers(object: &Value) -> Result<(), Misread> {
     work::step();
     match object {
@@ -139,7 +139,7 @@ impl MutationType {
     ///
     /// # Errors
     ///
-    /// What is wrong with the expression.
+    /// The errors of the expression.
     pub fn compile(self, expression: &str, env: &Env) -> Result<Program, CompileError> {
         let checked = env.compile(expression)?;
         let (wanted, found) = (self.result_type(), checked.result_type());

@@ -61,7 +61,7 @@ fn widgets() -> TypeSchema {
     TypeSchema::of_custom_resource(&schema, false)
 }
 
-/// What the expression makes of the object, or why not.
+/// The object after the expression, or its error.
 fn mutate(patch: MutationType, expression: &str, object: &Value) -> Result<Option<Value>, String> {
     let program = patch.compile(expression, &ENV).map_err(|error| error.text().to_owned())?;
     let old = Value::Null;
@@ -80,7 +80,7 @@ fn mutate(patch: MutationType, expression: &str, object: &Value) -> Result<Optio
     mutated.map_err(|error| error.to_string())
 }
 
-/// `expected` is the spec that comes out.
+/// `expected` is the resulting spec.
 #[track_caller]
 fn check(patch: MutationType, object: &str, expression: &str, expected: Result<&str, &str>) {
     let found = mutate(patch, expression, &read(object));

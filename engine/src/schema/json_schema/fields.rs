@@ -1,4 +1,4 @@
-//! Reading a schema that is of the published type, and writing it.
+//! Reading and writing schemas by the published type.
 
 use std::sync::LazyLock;
 
@@ -20,14 +20,15 @@ static EXTERNAL_DOCS: LazyLock<&Message> = LazyLock::new(|| message_named("apiex
 ///
 /// # Errors
 ///
-/// Go's text for the first value of a wrong type, or for an `additionalProperties` that is neither truth value nor schema.
+/// Go's text for the first value of a wrong type, or for an `additionalProperties` that is neither a boolean nor a
+/// schema.
 pub fn decode(value: &Value) -> Result<(JsonSchema, Findings), UnmarshalError> {
     let findings = SCHEMA.check(Minor::NEWEST, value)?;
     Ok((JsonSchema::read(value), findings))
 }
 
 impl FieldValue for JsonSchema {
-    /// Reads a schema that is of the published type.
+    /// Reads a schema that conforms to the published type.
     fn read(value: &Value) -> Self {
         let mut schema = JsonSchema::default();
         for (name, value) in value.as_object().into_iter().flat_map(Map::iter) {

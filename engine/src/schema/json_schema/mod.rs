@@ -44,7 +44,7 @@ pub struct JsonSchema {
     pub properties: Map<JsonSchema>,
     /// `additionalProperties`
     pub additional_properties: Option<SchemaOrBool>,
-    /// What validates nothing.
+    /// Keywords that don't validate anything.
     pub annotations: Rare<Annotations>,
     /// Keywords that a structural schema must not have.
     pub unsupported: Rare<Unsupported>,
@@ -62,7 +62,7 @@ pub struct JsonSchema {
     pub map_type: Option<String>,
     /// `x-kubernetes-validations`
     pub validations: Vec<ValidationRule>,
-    /// Keywords that were given as empty lists or maps, which Go tells from absent ones.
+    /// Keywords that were given as empty lists or maps, which Go distinguishes from absent ones.
     pub given_empty: EmptyKeywords,
 }
 
@@ -128,7 +128,7 @@ impl Blank for Junctors<JsonSchema> {
     }
 }
 
-/// What only readers of the published schema see.
+/// Keywords that matter only to readers of the published schema.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Annotations {
     /// `title`
@@ -172,8 +172,8 @@ impl Blank for Unsupported {
     }
 }
 
-/// The lists and maps that a schema was written with though there is nothing in them. That says nothing, so it makes no
-/// schema another; but messages show it, and some keywords may not even be named.
+/// The keywords that were given as empty lists or maps. They have no meaning and are ignored when schemas are compared;
+/// but messages show them, and some keywords may not even be named.
 #[derive(Clone, Default)]
 pub struct EmptyKeywords(Vec<&'static Field>);
 
@@ -255,7 +255,7 @@ impl JsonSchema {
         self.write(GivenEmpty::LeftOut)
     }
 
-    /// Whether `test` holds for this schema or for one at any depth within; it is asked of each until it does.
+    /// Whether `test` holds for this schema or for one at any depth within; stops at the first one for which it does.
     pub fn any(&self, test: &mut impl FnMut(&JsonSchema) -> bool) -> bool {
         work::step();
         if test(self) {
@@ -278,7 +278,7 @@ impl JsonSchema {
             .any(|schema| schema.any(test))
     }
 
-    /// Forgets `optionalOldSelf` of the rules of this schema, and of those of its properties and items, at any depth.
+    /// Removes `optionalOldSelf` from the rules of this schema, and of its properties and items, at any depth.
     pub fn forget_optional_old_self(&mut self) {
         work::step();
         self.validations.iter_mut().for_each(|rule| rule.optional_old_self = None);
@@ -293,7 +293,7 @@ impl JsonSchema {
         items.iter_mut().chain(self.properties.values_mut()).for_each(JsonSchema::forget_optional_old_self);
     }
 
-    /// Whether a rule at any depth says something of `optionalOldSelf`.
+    /// Whether a rule at any depth sets `optionalOldSelf`.
     pub fn names_optional_old_self(&self) -> bool {
         self.any(&mut |schema| schema.validations.iter().any(|rule| rule.optional_old_self.is_some()))
     }
@@ -308,7 +308,7 @@ impl SchemaOrArray {
         }
     }
 
-    /// The schemas of an array; none where one schema is for all.
+    /// The schemas of an array; empty if there is one schema for all items.
     pub fn array(&self) -> &[JsonSchema] {
         match self {
             SchemaOrArray::Schema(_) => &[],

@@ -1,7 +1,7 @@
 //! The rules of a node of a schema, checked and priced.
 //!
 //! In: the rules, the node's schema and its declared type. Out: for each rule an expression that is ready to run, its
-//! cost and that of its message, or what is wrong with it. Rules of nodes below are not looked at.
+//! cost and that of its message, or its error. The rules of child nodes are not compiled.
 //!
 //! Source: apiextensions-apiserver 1.37, `pkg/apiserver/schema/cel`.
 
@@ -22,15 +22,15 @@ use crate::schema::field_path::{Brackets, resolve};
 use crate::schema::json_schema::{JsonSchema, ValidationRule};
 use crate::schema::structural::Structural;
 
-/// The variable that a rule is about.
+/// The variable for the value that a rule is about.
 pub const SELF: &str = "self";
-/// What it was before an update.
+/// The variable for the value before an update.
 pub const OLD_SELF: &str = "oldSelf";
-/// What messages call the type of `self` where that is an object. Kubernetes appends the nanoseconds of the moment, so that
-/// nobody comes to rely on the name; here nothing can read a clock.
+/// The name of the type of `self` in messages if it is an object. Kubernetes appends the current time in nanoseconds,
+/// so that nobody relies on the name; here nothing can read a clock.
 pub const SELF_TYPE: &str = "selfType0";
 
-/// What came of a rule.
+/// A compiled rule.
 #[derive(Clone, Debug, Default)]
 pub struct CompiledRule {
     /// `None` for a blank or a faulty rule.
@@ -39,7 +39,7 @@ pub struct CompiledRule {
     pub error: Option<RuleError>,
     /// Whether the rule names `oldSelf`, so that it is only evaluated on updates.
     pub uses_old_self: bool,
-    /// `messageExpression`, or what is wrong with it; `None` where there is none or the rule is faulty.
+    /// `messageExpression`, or its error; `None` if there is none or the rule is faulty.
     pub message: Option<Result<CompiledExpression, MessageError>>,
     /// `fieldPath` as errors print it; empty for none.
     pub field_path: String,
@@ -51,16 +51,16 @@ pub enum RuleError {
     /// It does not compile.
     #[error("compilation failed: {0}")]
     Compilation(Issues),
-    /// It does not come to a truth value.
+    /// It does not evaluate to a boolean.
     #[error("cel expression must evaluate to a bool")]
     NotBool,
-    /// No program can be made of it.
+    /// It can't be made into a program.
     #[error("program instantiation failed: {0}")]
     Program(EvalError),
 }
 
 impl RuleError {
-    /// What the compiler says of it.
+    /// The issues that the compiler reports.
     pub fn issues(&self) -> Option<&Issues> {
         match self {
             RuleError::Compilation(issues) => Some(issues),
@@ -75,16 +75,16 @@ pub enum MessageError {
     /// It does not compile.
     #[error("messageExpression compilation failed: {0}")]
     Compilation(Issues),
-    /// It does not come to a text.
+    /// It does not evaluate to a string.
     #[error("messageExpression must evaluate to a string")]
     NotString,
-    /// No program can be made of it.
+    /// It can't be made into a program.
     #[error("messageExpression instantiation failed: {0}")]
     Program(EvalError),
 }
 
 impl MessageError {
-    /// What the compiler says of it.
+    /// The issues that the compiler reports.
     pub fn issues(&self) -> Option<&Issues> {
         match self {
             MessageError::Compilation(issues) => Some(issues),
@@ -100,18 +100,18 @@ pub struct CompiledExpression {
     pub checked: CheckedExpr,
     /// The program that evaluates it.
     pub program: Arc<Program>,
-    /// The most that one evaluation can cost, by the estimate.
+    /// The estimated maximum cost of one evaluation.
     pub cost_max: u64,
 }
 
 impl CompiledRule {
-    /// The most that one evaluation of the rule can cost by the estimate; 0 for a blank or a faulty one.
+    /// The estimated maximum cost of one evaluation of the rule; 0 for a blank or a faulty one.
     pub fn cost_max(&self) -> u64 {
         self.expression.as_ref().map_or(0, |expression| expression.cost_max)
     }
 }
 
-/// The expressions that a definition had before it was written anew. They may go on using what was there when they were
+/// The expressions that a definition had before it was updated. They may go on using what was allowed when they were
 /// written.
 #[derive(Clone, Debug, Default)]
 pub struct Preexisting {
@@ -140,7 +140,7 @@ impl Preexisting {
 pub enum ExpressionOrigin<'p> {
     /// They are stored.
     Stored,
-    /// They are being written, but for those that were there before.
+    /// New expressions, except those that were there before.
     Written(&'p Preexisting),
 }
 
@@ -187,7 +187,8 @@ pub fn compile_for(
     rules.iter().map(|rule| compile_rule(minor, rule, schema, &decl, origin)).collect()
 }
 
-/// How often a value of the type can stand in a request, if nothing else bounds that. A comma is taken to follow each.
+/// How often a value of the type can occur in a request, if nothing else bounds that. A comma is assumed to follow
+/// each.
 pub fn cardinality_max(decl: &DeclType) -> u64 {
     model::REQUEST_SIZE_BYTES_MAX / decl.min_serialized_size.saturating_add(1)
 }
@@ -232,7 +233,7 @@ fn compile_rule(
         let environment = environment(origin.of_message(&rule.message_expression));
         compiled.message = Some(compile_message(&rule.message_expression, &environment, decl));
     }
-    // Where the path leads nowhere, that is told elsewhere.
+    // A path that leads nowhere is reported elsewhere.
     if compiled.message.as_ref().is_none_or(Result::is_ok)
         && !rule.field_path.is_empty()
         && let Ok(resolved) = resolve(&rule.field_path, schema, Brackets::Allowed)
@@ -279,7 +280,7 @@ mod tests {
         "number":{"type":"integer"},
         "either":{"x-kubernetes-int-or-string":true}"#;
 
-    /// What a rule may cost by the estimate, and what it does cost for an object that fills its limits.
+    /// The estimated maximum cost of a rule, and its actual cost for an object that fills its limits.
     fn costs(rule: &str) -> (u64, u64) {
         let rules = format!(r#""x-kubernetes-validations":[{{"rule":"{rule}"}}]"#);
         let schema = format!(r#"{{"type":"object","properties":{{{PROPERTIES}}},{rules}}}"#);
@@ -316,16 +317,16 @@ mod tests {
         }
     }
 
-    /// Where the reference itself takes something for cheaper than it is.
+    /// Cases in which the reference, too, estimates less than the actual cost.
     #[test]
     fn the_estimate_is_exceeded_for_known_causes() {
         // Numbers in objects are declared with the size 0, so that comparing them costs nothing.
         assert_eq!(costs("self.number == 7"), (2, 3));
         // Keys of maps are declared as empty texts.
         assert_eq!(costs("self.map.all(k, k != 'a key that is longer than any limit could tell')"), (11, 14));
-        // Reading what has no type costs nothing.
+        // Reading a value without a type costs nothing.
         assert_eq!(costs("dyn(self.map).b == 'abd'"), (3, 6));
-        // The expression behind a format is taken for shorter than those of some formats are.
+        // The estimate for the expression behind a format is lower than that of some formats' actual expressions.
         assert_eq!(costs("format.uri().validate(self.text).hasValue()"), (68, 280));
     }
 }

@@ -1,7 +1,7 @@
-//! Why a rule came out as it did: the values of its parts.
+//! Why a rule evaluated to its result: the values of its parts.
 //!
-//! In: a rule and the node that it stands at. Out: the parts of the rule outside of its comprehensions, each ready to be
-//! evaluated with the variables of the rule. Nothing here decides on an object.
+//! In: a rule and the node that it stands at. Out: the parts of the rule outside of its comprehensions, each ready to
+//! be evaluated with the variables of the rule. Nothing here accepts or refuses objects.
 
 use super::compile::{OLD_SELF, SELF, SELF_TYPE};
 use crate::cel::ast::{Ast, Expr, ExprKind, SourceInfo};
@@ -30,31 +30,32 @@ struct RulePart {
     is_bool: bool,
 }
 
-/// What a part came to.
+/// A part and its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartValue {
     /// The part, as an expression.
     pub text: String,
-    /// Its value as an expression, or why there is none.
+    /// Its value as an expression, or the reason why it has none.
     pub value: String,
-    /// What it came to, if it is a condition.
+    /// The result, if the part is a condition.
     pub truth: Option<bool>,
 }
 
 impl Trace {
-    /// The parts of `rule` at a node of a schema, in the order of the text; `None` for a rule with a fault. `is_resource`
-    /// is for the root of a custom resource and for embedded ones.
+    /// The parts of `rule` at a node of a schema, in the order of the text; `None` for a faulty rule. `is_resource` is
+    /// for the root of a custom resource and for embedded ones.
     pub fn new(rule: &ValidationRule, schema: &Structural, is_resource: bool) -> Option<Trace> {
         let (checked, env) = check(rule, schema, is_resource)?;
         Some(Trace::of(&checked, &env))
     }
 
-    /// The parts of an expression in `env`, in the order of its text; `None` for one with a fault.
+    /// The parts of an expression in `env`, in the order of its text; `None` for a faulty one.
     pub fn of_text(text: &str, env: &Env) -> Option<Trace> {
         Some(Trace::of(&checked(text, env)?, env))
     }
 
-    /// The parts of an expression over the variables of `env`, in the order of its text; itself is the first.
+    /// The parts of an expression over the variables of `env`, in the order of its text; the first is the whole
+    /// expression.
     pub fn of(checked: &CheckedExpr, env: &Env) -> Trace {
         let mut found = Vec::new();
         let is_variable = |name: &str| env.variables.iter().any(|variable| variable.name == name);
@@ -75,12 +76,12 @@ impl Trace {
         Trace { parts }
     }
 
-    /// What the parts come to with the variables of the rule.
+    /// The values of the parts with the variables of the rule.
     pub fn values(&self, variables: &[BoundValue<'_>]) -> Vec<PartValue> {
         self.values_composed(variables, None)
     }
 
-    /// [`Trace::values`] where one of the variables stands for others that are `composed`.
+    /// [`Trace::values`] if one of the variables is an object of others, `composed`.
     pub fn values_composed<'a>(
         &'a self,
         variables: &[BoundValue<'a>],
@@ -116,7 +117,7 @@ fn checked(text: &str, env: &Env) -> Option<CheckedExpr> {
     checker::check(ast, env).ok()
 }
 
-/// Every part that says more than the text does: no literals, and nothing within comprehensions.
+/// The parts whose values are worth showing: no literals, and nothing within comprehensions.
 fn collect<'e>(expr: &'e Expr, is_variable: &dyn Fn(&str) -> bool, found: &mut Vec<&'e Expr>) {
     match &expr.kind {
         ExprKind::Constant(_) => return,
@@ -126,7 +127,7 @@ fn collect<'e>(expr: &'e Expr, is_variable: &dyn Fn(&str) -> bool, found: &mut V
     }
     match &expr.kind {
         ExprKind::Comprehension(fold) => collect(&fold.iter_range, is_variable, found),
-        // What a field is read from says less than the field.
+        // The operand of a field selection is less informative than the field.
         ExprKind::Select(select) => collect_below(&select.operand, is_variable, found),
         _ => expr.children().into_iter().for_each(|child| collect(child, is_variable, found)),
     }

@@ -1,4 +1,4 @@
-//! The rules of a schema, compiled, where its values stand.
+//! The compiled rules of a schema, as a tree of its nodes.
 
 use std::sync::{Arc, OnceLock};
 
@@ -23,12 +23,12 @@ pub struct Rules {
     pub(super) minor: Minor,
 }
 
-/// The rules of the root of a custom resource, compiled when they are first asked for.
+/// The rules of the root of a custom resource, compiled on first use.
 #[derive(Clone, Debug, Default)]
 pub struct LazyRules(Arc<OnceLock<Rules>>);
 
 impl LazyRules {
-    /// The rules of `schema`, which is always the same one, in that version of Kubernetes.
+    /// The rules of `schema`, which must always be the same one, in that version of Kubernetes.
     pub fn of(&self, schema: &Structural, minor: Minor) -> &Rules {
         if let Some(rules) = self.0.get() {
             return rules;
@@ -39,28 +39,28 @@ impl LazyRules {
     }
 }
 
-/// They follow from the schema, and so don't tell what holds them from another.
+/// The rules are derived from the schema, so they don't make two versions differ.
 impl PartialEq for LazyRules {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-/// The rules of a node and of what is below it.
+/// The rules of a node and of its descendants.
 #[derive(Debug)]
 pub(super) struct RuleNode {
-    /// The type that the schema declares: what errors show in place of the value.
+    /// The type that the schema declares: errors show it in place of the value.
     pub type_: String,
     /// Whether entries are compared with their old values.
     pub is_correlatable: bool,
-    /// The keys by which items find their old values, for lists of type `map`.
+    /// The keys that match items with their old values, for lists of type `map`.
     pub item_keys: Vec<String>,
     /// Why none of the rules can run.
     pub error: Option<&'static str>,
     pub rules: Vec<RunnableRule>,
     /// How `self` is read.
     pub form: Arc<HostForm>,
-    /// Rules under `allOf`, which are about this node, too.
+    /// Rules under `allOf`, which apply to this node, too.
     pub all_of: Vec<RuleNode>,
     pub items: Option<Box<RuleNode>>,
     pub values: Option<Box<RuleNode>>,
@@ -71,16 +71,16 @@ pub(super) struct RuleNode {
 #[derive(Debug)]
 pub(super) struct RunnableRule {
     pub rule: ValidationRule,
-    /// `None` for a blank rule, which holds.
+    /// `None` for a blank rule, which always holds.
     pub program: Option<Result<Arc<Program>, RuleError>>,
     pub uses_old_self: bool,
     pub message: Option<Arc<Program>>,
-    /// Where to report a failure, from the node on; empty for the node itself.
+    /// The path of the field to report a failure at, relative to the node; empty for the node itself.
     pub field_path: String,
 }
 
 impl Rules {
-    /// Compiles the rules of `schema`, which is stored: they may use all there is. `is_resource` is for the root of a
+    /// Compiles the rules of `schema`, which is stored: they may use every function. `is_resource` is for the root of a
     /// custom resource.
     pub fn compile(schema: &Structural, is_resource: bool) -> Rules {
         Rules::compile_for(Minor::NEWEST, schema, is_resource)
@@ -91,7 +91,8 @@ impl Rules {
         Rules::compile_of(minor, schema, is_resource, None)
     }
 
-    /// The same of those rules alone that are about something in `value`, and that are evaluated over nothing else.
+    /// [`Rules::compile_for`] for those rules only that concern something in `value`; they must not be run over other
+    /// objects.
     pub fn compile_within(minor: Minor, schema: &Structural, is_resource: bool, value: &Value) -> Rules {
         Rules::compile_of(minor, schema, is_resource, Some(value))
     }
@@ -162,8 +163,8 @@ fn values_of(schema: &Structural) -> Option<&Structural> {
     schema.additional_properties.as_ref().and_then(StructuralOrBool::structural)
 }
 
-/// The rules of `spine` about values of `schema`, which show themselves by a form and have a declared type; `None` if there are
-/// none here nor below. With a value, what it has nothing of is left out.
+/// The rules of `spine` about values of `schema`, which have a form and a declared type; `None` if there are none here
+/// or below. With a value, rules about parts that it lacks are left out.
 fn node(
     minor: Minor,
     spine: &Spine<'_>,
@@ -232,7 +233,7 @@ fn properties(
         let own;
         let decl = match escape(name) {
             Some(escaped) => decl.and_then(|decl| decl.field(&escaped)),
-            // Expressions above don't see it, but its own rules do.
+            // Expressions of parents don't see it, but its own rules do.
             None => {
                 own = declare_in(minor, schema, schema.extensions.embedded_resource);
                 own.as_ref()
@@ -247,7 +248,7 @@ fn properties(
     properties
 }
 
-/// The rules of `below` about values of `schema` that are part of others.
+/// The rules of `below` about values of `schema` within others.
 fn below(
     minor: Minor,
     below: Below<'_>,
@@ -255,7 +256,7 @@ fn below(
     (form, decl): (Option<&Arc<HostForm>>, Option<&DeclType>),
     value: Option<&Value>,
 ) -> Option<RuleNode> {
-    // Expressions above can't reach what has no form there.
+    // Expressions of parents can't reach a value without a form.
     let own = form.is_none().then(|| Arc::new(form_in(minor, schema, false)));
     node(minor, &below.spine(), schema, (form.or(own.as_ref())?, decl), value)
 }

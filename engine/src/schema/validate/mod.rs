@@ -22,9 +22,10 @@ use node::{OtherFields, Reading, SchemaNode, Types, ValuePath};
 use numbers::{check_number, is_whole, to_int};
 use outcome::{FaultKind, ValidationResult, ValueError};
 
-/// What is wrong with `value`, which stands at `path`.
+/// The errors of `value` at `path`.
 ///
-/// Some errors name no field even so (`<nil>` at the root): junctors and numbers out of their format's range.
+/// Some errors name no field all the same (`<nil>` at the root): those of junctors, and of numbers out of their
+/// format's range.
 pub fn validate(path: &Path<'_>, value: &Value, schema: &Structural) -> ErrorList {
     validate_in(Minor::NEWEST, path, value, schema)
 }
@@ -36,24 +37,25 @@ pub fn validate_in(minor: Minor, path: &Path<'_>, value: &Value, schema: &Struct
     outcome.into_errors(path)
 }
 
-/// Whether nothing is wrong with `value`: looks no further than the first fault.
+/// Whether `value` is valid; stops at the first fault.
 fn is_valid_in(minor: Minor, value: &Value, schema: &Structural) -> bool {
     let mut outcome = ValidationResult { minor, ends_at_first: true, ..ValidationResult::default() };
     validate_value(&ValuePath::Root, value, SchemaNode::Whole(schema), None, &mut outcome);
     outcome.is_valid()
 }
 
-/// What is wrong with `new` that was not so before: values that the update leaves as they are pass.
+/// The errors that `new` has and `old` had not: values that the update does not change pass.
 pub fn validate_update(path: &Path<'_>, new: &Value, old: &Value, schema: &Structural) -> ErrorList {
     validate_update_in(Minor::NEWEST, path, new, old, schema)
 }
 
-/// [`validate_update`] in that version of Kubernetes: without `CRDValidationRatcheting` nothing passes because it was so before.
+/// [`validate_update`] in that version of Kubernetes: without `CRDValidationRatcheting`, unchanged values get no
+/// exemption.
 pub fn validate_update_in(minor: Minor, path: &Path<'_>, new: &Value, old: &Value, schema: &Structural) -> ErrorList {
     if !minor.opens(Gate::CrdValidationRatcheting) {
         return validate_in(minor, path, new, schema);
     }
-    // What is valid need not be compared with what was there.
+    // A valid object need not be compared with the old one.
     if is_valid_in(minor, new, schema) {
         return ErrorList::new();
     }
@@ -67,15 +69,15 @@ fn validate_correlated(minor: Minor, path: &Path<'_>, correlated: &Correlated<'_
     outcome.into_errors(path)
 }
 
-/// What is wrong with a default of `schema`, which is held against the schema as it is written: formats that are ignored
-/// in objects count, and `x-kubernetes-int-or-string` alone means no type.
+/// The errors of a default of `schema`. The schema is applied literally: formats that are ignored in objects count, and
+/// `x-kubernetes-int-or-string` alone means no type.
 pub fn validate_default(path: &Path<'_>, default: &Value, schema: &Structural) -> ErrorList {
     let mut outcome = ValidationResult { reading: Reading::Written, ..ValidationResult::default() };
     validate_value(&ValuePath::Root, default, SchemaNode::Whole(schema), None, &mut outcome);
     outcome.into_errors(path)
 }
 
-/// Validates `value`; errors are forgiven if `correlated` tells that it did not change.
+/// Validates `value`; errors are forgiven if `correlated` shows that it did not change.
 fn validate_value(
     place: &ValuePath<'_>,
     value: &Value,
@@ -183,7 +185,7 @@ fn check_type(place: &ValuePath<'_>, value: &Value, types: Types<'_>, format: &s
     if !format.is_empty() && !text_or_list && !fits && format != value_format {
         return outcome.wrong_type(place, format, value_format);
     }
-    // A format makes lists pass for texts here.
+    // A list passes for a text if there is a format.
     let numeric = types.contains("number") || types.contains("integer");
     if fits || !format.is_empty() && text_or_list && !numeric {
         outcome.matches += 1;
@@ -217,7 +219,7 @@ fn check_junctors(place: &ValuePath<'_>, value: &Value, keywords: &ValueValidati
     }
 }
 
-/// Checks `anyOf`. Where no schema is valid, the errors of the one that matches best are told.
+/// Checks `anyOf`. If no schema is valid, the errors of the one that matches best are reported.
 fn check_any_of(
     place: &ValuePath<'_>,
     schemas: &[NestedValueValidation],
@@ -292,7 +294,7 @@ fn check_all_of(
     }
 }
 
-/// Only the first fault of a text is told.
+/// Only the first fault of a text is reported.
 fn check_text(place: &ValuePath<'_>, text: &str, keywords: &ValueValidation, outcome: &mut ValidationResult) {
     if let Some(bounds) = keywords.bounds.get()
         && (bounds.max_length.is_some() || bounds.min_length.is_some())
@@ -346,7 +348,7 @@ fn check_list(
         let kind = FaultKind::TooMany { actual: items.len(), max };
         outcome.fault(place, format_args!("should have at most {max} items"), kind);
     }
-    // Quadratic, which is why no definition may ask for it.
+    // Quadratic, which is why definitions may not use it.
     let is_repeated = |(index, item): (usize, &Value)| {
         work::steps(index);
         items[..index].contains(item)
@@ -390,14 +392,14 @@ fn is_allowed(value: &Value, keywords: &ValueValidation) -> bool {
     })
 }
 
-/// The text of the character that a number stands for in Go.
+/// The text of the character with this number, as Go converts it.
 fn character(number: i64) -> Value {
     let char = u32::try_from(number).ok().and_then(char::from_u32).unwrap_or(char::REPLACEMENT_CHARACTER);
     Value::from(&*char.encode_utf8(&mut [0; 4]))
 }
 
 /// Whether `value` is `allowed` once Go has converted it to its type: doubles lose their fraction, integers become the
-/// character that they number. Null is never the same.
+/// character that they number. Null is never equal.
 fn is_same(value: &Value, allowed: &Value) -> bool {
     match (value, allowed) {
         (Value::Null, _) => false,

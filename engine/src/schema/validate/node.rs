@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::super::structural::{NestedValueValidation, Structural, StructuralOrBool, ValueValidation};
 
-/// How a schema is taken.
+/// How a schema is read.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Reading {
     /// As for objects.
@@ -14,18 +14,18 @@ pub(super) enum Reading {
     Written,
 }
 
-/// Where the walk is, from the value that is validated. It prints as in messages, where the root is empty.
+/// The path from the root of the validated value. It prints as in messages, where the root is empty.
 #[derive(Clone, Copy)]
 pub(super) enum ValuePath<'p> {
     Root,
     Property(&'p ValuePath<'p>, &'p str),
-    /// A field of `additionalProperties`, and one that is missing: it begins with a point even at the root.
+    /// A field under `additionalProperties`, or a missing one: it begins with a dot even at the root.
     Other(&'p ValuePath<'p>, &'p str),
     Item(&'p ValuePath<'p>, usize),
 }
 
 impl ValuePath<'_> {
-    /// Whether it prints as nothing, as only the root and nameless fields of it do.
+    /// Whether it prints as nothing: the root, and fields with empty names directly below it.
     pub(super) fn is_empty(&self) -> bool {
         match self {
             ValuePath::Root => true,
@@ -63,7 +63,7 @@ impl<'s> Types<'s> {
         }
     }
 
-    /// The type, if there is but one.
+    /// The type, if there is only one.
     pub(super) fn single(self) -> &'s str {
         match self {
             Types::One(type_) => type_,
@@ -89,7 +89,7 @@ pub(super) enum SchemaNode<'s> {
     Nested(&'s NestedValueValidation),
 }
 
-/// What a schema says of fields that it does not name.
+/// How a schema treats fields that it does not name.
 pub(super) enum OtherFields<'s> {
     Ignored,
     Forbidden,

@@ -40,7 +40,8 @@ impl NumberBound {
     }
 }
 
-/// Since then it is told apart from its type that a number is beyond the range of it.
+/// The version of Kubernetes since which the error for a number beyond the range of its type differs from that of a
+/// wrong type.
 pub(super) const TELLS_RANGES: Minor = Minor::of(36);
 
 pub(super) fn check_number(
@@ -132,7 +133,8 @@ pub(super) fn fits_type(number: f64, type_: &str, format: &str) -> bool {
     let within = |low: f64, end: f64| number.fract() == 0.0 && (low..end).contains(&number);
     match (type_, format) {
         ("integer", "int32") => within(-2_147_483_648.0, 2_147_483_648.0),
-        // The reference reads the shortest text of the double, and that of the least integer is below it.
+        // The reference parses the shortest text of the double, and for the least integer that is below the integer's
+        // range.
         ("integer", _) => {
             number != -9_223_372_036_854_775_808.0 && within(-9_223_372_036_854_775_808.0, 9_223_372_036_854_775_808.0)
         }

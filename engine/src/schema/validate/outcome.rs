@@ -1,4 +1,4 @@
-//! What validation found, until it is told as errors of fields.
+//! The result of validation, before it becomes field errors.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -9,10 +9,12 @@ use crate::meta::minor::Minor;
 use crate::value::{Value, go_quote};
 use crate::work;
 
-/// Bytes of the faults of a value that are kept; more are only counted. Each of them may quote much of the value or schema.
+/// The most bytes of faults that are kept per value; more faults are only counted. Each may quote much of the value or
+/// schema.
 pub(super) const FAULTS_BYTES_MAX: usize = 2 << 20;
 
-/// What validation found, and how much it matched: of several alternatives that fail, the one that matched most is told.
+/// What validation found, and how much it matched: of several alternatives that fail, the one with the most matches is
+/// reported.
 #[derive(Default)]
 pub(super) struct ValidationResult {
     pub(super) faults: Vec<ValueError>,
@@ -27,9 +29,9 @@ pub(super) struct ValidationResult {
     pub(super) ends_at_first: bool,
 }
 
-/// An error before it is one of a field.
+/// An error before it is made into a field error.
 pub(super) struct ValueError {
-    /// The place; `None` where Kubernetes does not say.
+    /// The path; `None` where Kubernetes omits it.
     pub(super) place: Option<String>,
     pub(super) message: String,
     pub(super) kind: FaultKind,
@@ -44,7 +46,7 @@ pub(super) enum FaultKind {
     Invalid { value: Value },
 }
 
-/// A point in the search for faults.
+/// The state of the result at some point of the walk.
 pub(super) struct Mark {
     pub(super) faults: usize,
     pub(super) bytes: usize,
@@ -52,7 +54,7 @@ pub(super) struct Mark {
 }
 
 impl FaultKind {
-    /// Of the texts and values that it quotes, about.
+    /// The approximate size of the texts and values that it quotes.
     pub(super) fn bytes(&self) -> usize {
         match self {
             FaultKind::NotSupported { value, supported } => {
@@ -72,19 +74,19 @@ impl ValidationResult {
         self.faults.push(fault);
     }
 
-    /// Whether there is no room for another fault, which is then counted.
+    /// Whether there is no room for another fault; if so, counts that fault.
     pub(super) fn is_full(&mut self) -> bool {
         let is_full = self.bytes >= FAULTS_BYTES_MAX;
         self.untold += usize::from(is_full);
         is_full
     }
 
-    /// Whether nobody asks for more than was found.
+    /// Whether validation can stop, as nothing more is needed.
     pub(super) fn has_ended(&self) -> bool {
         self.ends_at_first && !self.is_valid()
     }
 
-    /// How much was found up to now.
+    /// The number of faults found so far.
     pub(super) fn mark(&self) -> Mark {
         Mark { faults: self.faults.len(), bytes: self.bytes, untold: self.untold }
     }
@@ -134,7 +136,7 @@ impl ValidationResult {
         self.matches += other.matches;
     }
 
-    /// Errors of the same message are one.
+    /// Merges errors with the same message into one.
     pub(super) fn into_errors(self, path: &Path<'_>) -> ErrorList {
         let mut seen = HashSet::new();
         let distinct = self.faults.into_iter().filter(|fault| seen.insert(fault.message.clone()));
@@ -169,7 +171,7 @@ impl ValueError {
     }
 }
 
-/// The error that something is longer than `max`, as that version says it: the newest one tells one byte from several.
+/// The error that something is longer than `max`, in that version's words: the newest one has a singular for one byte.
 ///
 /// Source: `field.TooLong`, `field.TooMany` of apimachinery, releases 1.29 to 1.37.
 pub(super) fn in_words_of(minor: Minor, mut error: Error, max: i64) -> Error {

@@ -1,4 +1,4 @@
-//! What validation says of values.
+//! The errors of values.
 
 use proptest::prelude::*;
 
@@ -65,7 +65,7 @@ fn schema(text: &str) -> Structural {
     convert::to_structural(&json_schema::decode(&schema).expect("it is a schema").0).expect("it is structural")
 }
 
-/// Steps of validating a list of so many items, new and as an update that changes nothing, and bytes of the faults.
+/// Steps of validating a list of `items`, both new and unchanged by an update, and bytes of the faults.
 fn steps(item: &str, items: Vec<Value>) -> (u64, usize) {
     let schema = schema(&format!(r#"{{"type":"array","items":{item}}}"#));
     let value = Value::Array(items);
@@ -104,6 +104,6 @@ fn an_update_compares_each_part_of_a_deep_object_once() {
         assert_eq!(count, 0);
         steps
     };
-    // The paths of what is forgiven are longer, too.
+    // The paths of the forgiven errors are longer, too.
     with_a_deep_stack(move || assert!(of(150) < 25 * of(15), "{} {}", of(15), of(150)));
 }

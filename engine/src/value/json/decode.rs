@@ -6,7 +6,7 @@ use super::word;
 use crate::value::{Key, Map, Value, go_quote_byte};
 use crate::work;
 
-/// Levels of arrays and objects within each other.
+/// The maximum depth of nested arrays and objects.
 pub const DEPTH_MAX: usize = 10_000;
 
 /// Why bytes are not JSON, in Go's words.
@@ -15,17 +15,17 @@ pub enum JsonError {
     /// The bytes are not JSON: `invalid character 'x' looking for beginning of value`.
     #[error("{message}")]
     Syntax {
-        /// What is wrong, in Go's words.
+        /// The error, in Go's words.
         message: String,
-        /// Where the reader stopped, in bytes.
+        /// The offset at which the reader stopped, in bytes.
         offset: usize,
     },
-    /// A number that no double can hold, as it was written.
+    /// A number beyond the range of doubles, as it was written.
     #[error("json: cannot unmarshal number {0} into Go value of type float64")]
     Range(String),
 }
 
-/// Counts the texts that were read on this thread, for tests that hold the budgets.
+/// Counts the texts read on this thread, for tests of budgets.
 #[doc(hidden)]
 pub mod tally {
     use std::cell::Cell;
@@ -43,27 +43,27 @@ pub mod tally {
     }
 }
 
-/// Reads one JSON value. Integers that fit `i64` and have neither point nor exponent are integers, other numbers doubles.
+/// Reads one JSON value. Numbers that fit `i64` and have neither a point nor an exponent are integers, others doubles.
 ///
 /// # Errors
 ///
-/// It is not JSON, too deep, or has a number that no double can hold.
+/// It is not JSON, too deeply nested, or has a number beyond the range of doubles.
 pub fn decode(bytes: &[u8]) -> Result<Value, JsonError> {
     Decoder::new(bytes).decode()?.within_range().map(|decoded| decoded.value)
 }
 
-/// As [`decode`], with null for every number that no double can hold.
+/// As [`decode`], with null for every number beyond the range of doubles.
 ///
 /// # Errors
 ///
-/// It is not JSON, or too deep.
+/// It is not JSON, or too deeply nested.
 pub fn decode_within_range(bytes: &[u8]) -> Result<Value, JsonError> {
     Decoder::new(bytes).decode().map(|decoded| decoded.value)
 }
 
-/// As [`decode`], of compact JSON with sorted fields as it was encoded here: objects at one of `paths`, in which `*` is any
-/// item of an array, are read when somebody asks for what they hold. Of them only the brackets and the ends of texts are
-/// checked.
+/// As [`decode`], for compact JSON with sorted fields that was encoded here: objects at one of `paths`, in which `*` is
+/// any item of an array, are only read when their contents are accessed. Until then, only their brackets and the ends
+/// of their texts are checked.
 ///
 /// # Errors
 ///
@@ -76,7 +76,7 @@ pub fn decode_leaving(bytes: &[u8], paths: &'static [&'static [&'static str]]) -
 pub(super) struct Decoded {
     pub value: Value,
     pub has_repeated_fields: bool,
-    /// The first number that no double can hold.
+    /// The first number beyond the range of doubles.
     out_of_range: Option<String>,
 }
 
@@ -89,22 +89,23 @@ impl Decoded {
     }
 }
 
-/// For how many bytes behind its first escape a text has room at once.
+/// How many bytes a text reserves after its first escape.
 const BEHIND_ESCAPE_BYTES: usize = 24;
 
-/// An array or object that is being read: where its part of the values begins that wait for their container.
+/// An array or object that is being read: the start of its part among the values that wait for their container.
 #[derive(Clone, Copy)]
 enum OpenContainer {
     Array(usize),
     Object(usize),
 }
 
-/// Items and fields of all that is open, the innermost last. So each array and each object is made once, in its size.
+/// Items and fields of all open containers, the innermost last. So each array and each object is allocated once, at its
+/// size.
 #[derive(Default)]
 struct OpenValues {
     items: Vec<Value>,
     fields: Vec<(Key, Value)>,
-    /// Whether an object that was closed had a name twice.
+    /// Whether a closed object had a repeated name.
     has_repeated_fields: bool,
 }
 
@@ -122,7 +123,7 @@ impl OpenValues {
     }
 }
 
-/// Takes what stands from `start` on. All of it is not copied, if it is long.
+/// Takes the values from `start` on. If that is all of them, and they are many, they are not copied.
 fn last<T>(waiting: &mut Vec<T>, start: usize) -> Vec<T> {
     const LONG: usize = 64;
     if start == 0 && waiting.len() > LONG { std::mem::take(waiting) } else { waiting.split_off(start) }
@@ -140,7 +141,7 @@ enum Next {
     Value,
 }
 
-/// What is begun and not yet complete.
+/// The containers that have begun and are not complete.
 struct OpenDocument {
     open: Vec<OpenContainer>,
     waiting: OpenValues,
@@ -149,11 +150,11 @@ struct OpenDocument {
 
 pub(super) struct Decoder<'a> {
     bytes: &'a [u8],
-    /// The bytes as text, where all of them are.
+    /// The bytes as text, if all of them are UTF-8.
     text: Option<&'a str>,
     pub at: usize,
     out_of_range: Option<String>,
-    /// Where objects stand that are not read.
+    /// The paths of objects that are not read.
     left_unread: &'static [&'static [&'static str]],
 }
 
@@ -182,7 +183,7 @@ impl<'a> Decoder<'a> {
         Ok(Decoded { value, has_repeated_fields, out_of_range: self.out_of_range })
     }
 
-    /// Reads what comes next; gives the value that it is, unless it only begins one.
+    /// Reads the next token; returns the value that is complete with it, if any.
     fn step(&mut self, document: &mut OpenDocument) -> Result<Option<Value>, JsonError> {
         let OpenDocument { open, waiting, next } = document;
         let value = match (*next, self.peek()) {
@@ -194,7 +195,7 @@ impl<'a> Decoder<'a> {
                 }
             }
             (Next::FieldOrEnd | Next::Field, _) => {
-                // The value takes its place when it is read.
+                // The value is filled in when it is read.
                 waiting.fields.push((self.field_name()?, Value::Null));
                 *next = Next::Value;
                 return Ok(None);
@@ -224,7 +225,8 @@ impl<'a> Decoder<'a> {
         Ok(Some(value))
     }
 
-    /// Puts a value into what is open; that may be complete now, and be a value in turn. Gives the one that is in nothing else.
+    /// Puts a value into the innermost container; that may be complete now, and be a value in turn. Returns the
+    /// outermost value.
     fn place(&mut self, mut value: Value, document: &mut OpenDocument) -> Result<Option<Value>, JsonError> {
         let OpenDocument { open, waiting, next } = document;
         loop {
@@ -262,10 +264,10 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Whether the object that begins here is left unread.
+    /// Whether the object that begins here is one of those left unread.
     fn is_left_unread(&self, open: &[OpenContainer], waiting: &OpenValues) -> bool {
         let is_here = |path: &&[&str]| {
-            // The last field of each object is the one that is being read.
+            // The last field of each object is the one being read.
             let mut end = waiting.fields.len();
             open.len() == path.len()
                 && open.iter().zip(*path).rev().all(|(container, step)| match container {
@@ -280,7 +282,7 @@ impl<'a> Decoder<'a> {
         self.text.is_some() && self.left_unread.iter().any(is_here)
     }
 
-    /// The object that begins here, within so many others.
+    /// The object that begins here, at this depth, left unread.
     fn unread(&mut self, around: usize) -> Result<Value, JsonError> {
         let start = self.at;
         let mut depth = 0_usize;
@@ -303,7 +305,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Goes to the end of the text that begins here.
+    /// Moves to the end of the text that begins here.
     fn skip_string(&mut self) -> Result<(), JsonError> {
         self.at += 1;
         loop {
@@ -334,7 +336,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// The byte here does not belong in a token. Go reads the end as a space.
+    /// The byte here is not allowed within a token. Go treats the end of the text as a space.
     fn unexpected_within(&self, context: &str) -> JsonError {
         self.invalid(self.peek().unwrap_or(b' '), context)
     }
@@ -360,7 +362,7 @@ impl<'a> Decoder<'a> {
         Ok(value)
     }
 
-    /// A field's name and the colon behind it.
+    /// A field's name and the colon after it.
     pub fn field_name(&mut self) -> Result<Key, JsonError> {
         if self.peek() != Some(b'"') {
             return Err(self.unexpected("looking for beginning of object key string"));
@@ -405,7 +407,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// What stands between `start` and here, as text.
+    /// The bytes from `start` to here, as text.
     fn text_from(&self, start: usize) -> Cow<'a, str> {
         match self.text.and_then(|text| text.get(start..self.at)) {
             Some(text) => Cow::Borrowed(text),
@@ -413,7 +415,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Goes to the next quote, backslash or control character.
+    /// Moves to the next quote, backslash or control character.
     fn skip_plain(&mut self) {
         while let Some((chunk, _)) = self.bytes[self.at..].split_first_chunk::<8>() {
             let word = u64::from_le_bytes(*chunk);
@@ -429,7 +431,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// The character of an escape, behind its backslash.
+    /// The character of an escape, after its backslash.
     fn escaped(&mut self) -> Result<char, JsonError> {
         let char = match self.peek() {
             Some(b'b') => '\x08',
@@ -462,7 +464,7 @@ impl<'a> Decoder<'a> {
         Ok(unit)
     }
 
-    /// The character of a pair, if an escaped low surrogate follows `high`; else nothing is read.
+    /// The character of a surrogate pair, if an escaped low surrogate follows `high`; else nothing is consumed.
     fn low_surrogate(&mut self, high: u32) -> Option<char> {
         let escape = self.bytes.get(self.at..self.at + 6)?.strip_prefix(b"\\u")?;
         let low = escape.iter().try_fold(0, |unit, byte| Some(unit * 16 + char::from(*byte).to_digit(16)?))?;
@@ -502,7 +504,7 @@ impl<'a> Decoder<'a> {
             return Ok(Value::Int(integer));
         }
         let number: f64 = text.parse().expect("a JSON number is a decimal number");
-        // A number out of range is an error only where the rest is well-formed; the first such one is named.
+        // A number out of range is an error only if the rest is well formed; the first such number is named.
         if number.is_infinite() {
             self.out_of_range.get_or_insert_with(|| text.to_owned());
             return Ok(Value::Null);

@@ -16,7 +16,7 @@ pub fn encode_to_string(value: &Value) -> String {
     String::from_utf8(encode(value)).expect("strings and their escapes are UTF-8")
 }
 
-/// As [`encode`], behind what `out` holds.
+/// [`encode`], appended to `out`.
 pub fn encode_into(value: &Value, out: &mut Vec<u8>) {
     work::step();
     match value {
@@ -62,7 +62,7 @@ pub fn encode_fields<'f, T>(
 /// In which order the fields of objects are written.
 #[derive(Clone, Copy)]
 pub enum Layout {
-    /// Sorted, here and below: as Go prints maps.
+    /// Sorted, here and below, as Go prints maps.
     Sorted,
     /// In the order of a Go struct, each with its own layout; fields that are not named follow, sorted. For an array, each
     /// item has it.
@@ -73,13 +73,13 @@ pub enum Layout {
     Map(&'static Layout),
     /// Sorted, and every field's value is of a type that knows its fields.
     DeclaredMap(&'static dyn FieldOrder),
-    /// The object's own content tells.
+    /// Decided by the object's contents.
     Choose(fn(&Value) -> Layout),
 }
 
 /// A type that knows the order of its fields.
 pub trait FieldOrder: Sync {
-    /// Which field of the type it is, and its layout; `None` if the type has no such field.
+    /// The index of the field in the type, and its layout; `None` if the type has no such field.
     fn find(&self, name: &str) -> Option<(usize, Layout)>;
 }
 
@@ -139,7 +139,7 @@ pub(crate) fn encode_as_into(value: &Value, layout: Layout, out: &mut Vec<u8>) {
     }
 }
 
-/// Fields in the order that is declared, then those that are not, sorted.
+/// Declared fields in their order, then the others, sorted.
 fn encode_declared(fields: &Map, declared: &dyn FieldOrder, out: &mut Vec<u8>) {
     let found = fields.iter().map(|(name, field)| match declared.find(name) {
         Some((place, layout)) => (place, (name, (field, layout))),
@@ -162,7 +162,7 @@ pub fn indent(compact: &[u8]) -> Vec<u8> {
     indent_within(compact, usize::MAX).unwrap_or_default()
 }
 
-/// [`indent`], if that gives `bytes_max` bytes at most. What stands deep has long lines.
+/// [`indent`], if the result has at most `bytes_max` bytes: in deeply nested values, lines are long.
 pub fn indent_within(compact: &[u8], bytes_max: usize) -> Option<Vec<u8>> {
     work::bytes(compact.len());
     let mut out = Vec::with_capacity(2 * compact.len());
@@ -176,7 +176,7 @@ pub fn indent_within(compact: &[u8], bytes_max: usize) -> Option<Vec<u8>> {
             b'"' => in_string = !in_string,
             _ if in_string => {}
             b'{' | b'[' => match bytes.next_if(|next| matches!(next, b'}' | b']')) {
-                // Empty ones stay on their line.
+                // Empty containers stay on one line.
                 Some(end) => out.push(end),
                 None => {
                     depth += 1;
@@ -233,7 +233,7 @@ fn encode_integer(number: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// The bytes that may not stand in a JSON string as they are; U+2028 and U+2029 begin with 0xe2.
+/// The bytes that must be escaped in a JSON string; U+2028 and U+2029 begin with 0xe2.
 const ESCAPED: [bool; 256] = {
     let mut escaped = [false; 256];
     let mut byte = 0;
@@ -250,7 +250,7 @@ const ESCAPED: [bool; 256] = {
     escaped
 };
 
-/// Which of eight bytes is the first that is one of [`ESCAPED`].
+/// The index of the first of eight bytes that is in [`ESCAPED`].
 const fn first_escaped(word: u64) -> Option<usize> {
     // `"` and `&` differ in one bit, as `<` and `>` do.
     word::first(
@@ -262,7 +262,7 @@ const fn first_escaped(word: u64) -> Option<usize> {
     )
 }
 
-/// Where the next of [`ESCAPED`] stands, from `at` on, or the end.
+/// The position of the next byte in [`ESCAPED`], from `at` on, or the end.
 fn end_of_plain(bytes: &[u8], mut at: usize) -> usize {
     while let Some((chunk, _)) = bytes[at..].split_first_chunk() {
         if let Some(first) = first_escaped(u64::from_le_bytes(*chunk)) {
@@ -271,7 +271,7 @@ fn end_of_plain(bytes: &[u8], mut at: usize) -> usize {
         at += 8;
     }
     match bytes.last_chunk() {
-        // The last eight without those that were looked at: then zeros follow, which count as escaped.
+        // The last eight bytes, shifted past those already checked: the zeros shifted in count as escaped.
         Some(chunk) if at < bytes.len() => {
             let rest = bytes.len() - at;
             let word = u64::from_le_bytes(*chunk) >> (8 * (8 - rest));
@@ -289,7 +289,7 @@ pub fn encode_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// What stands between the quotes of a JSON string.
+/// The text between the quotes of a JSON string.
 pub(crate) fn encode_text(text: &str, out: &mut Vec<u8>) {
     work::bytes(text.len());
     let bytes = text.as_bytes();

@@ -1,14 +1,13 @@
 //! JSON: bytes to [`Value`](super::Value) and back, as Kubernetes' servers read and write it.
 //!
-//! Decoding never refuses a text for its UTF-8: what is not UTF-8, and a surrogate without its partner, becomes U+FFFD.
-//! Of a repeated field the last value stays. Nesting is limited to [`DEPTH_MAX`] levels, without recursion.
+//! Decoding never refuses a text for its encoding: bytes that are not UTF-8, and unpaired surrogates, become U+FFFD.
+//! The last value of a repeated field wins. Nesting is limited to [`DEPTH_MAX`] levels, without recursion.
 //!
 //! # Why not serde_json
 //!
 //! Error texts are Go's, to the byte and with its quirks, and clients see them; invalid UTF-8 and lone surrogates
-//! become U+FFFD instead of errors; duplicates are told by path; 10,000 levels are read without recursion. A
-//! `Visitor` over serde_json would have needed all of this around it. serde_json is left to the tests, as another
-//! reader than ours.
+//! become U+FFFD instead of errors; duplicates are reported by path; 10,000 levels are read without recursion. A
+//! `Visitor` over serde_json would have needed all of this around it. Tests use serde_json as an independent reader.
 //!
 //! Source: `sigs.k8s.io/json` and Go's `encoding/json`; the errors are theirs, byte for byte.
 

@@ -1,4 +1,4 @@
-//! Fields that stand twice in their object, which strict clients want refused.
+//! Duplicate fields of objects, which strict clients want refused.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -9,10 +9,10 @@ use crate::value::path_text::{self, PathText};
 use crate::value::{Key, Value, go_quote};
 use crate::work;
 
-/// Strict errors are counted up to here, or to the length of an answer's errors, and no further.
+/// The most strict errors that are recorded, besides the limit for the length of an answer's errors.
 const STRICT_ERRORS_MAX: usize = 100;
 
-/// A field that stands twice in its object; shown as `duplicate field "spec.a[0].b"`.
+/// A duplicate field of an object; shown as `duplicate field "spec.a[0].b"`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepeatedField {
     /// `spec.a[0].b`.
@@ -25,12 +25,12 @@ impl fmt::Display for RepeatedField {
     }
 }
 
-/// Reads one JSON value and lists what strict clients want refused: fields that stand twice, each once, in the order they
-/// stand, up to 100.
+/// Reads one JSON value and lists its duplicate fields, which strict clients want refused: each once, in their order,
+/// up to 100.
 ///
 /// # Errors
 ///
-/// It is not JSON, too deep, or has a number that no double can hold.
+/// It is not JSON, too deeply nested, or has a number beyond the range of doubles.
 pub fn decode_strict(bytes: &[u8]) -> Result<(Value, Vec<RepeatedField>), JsonError> {
     let decoded = Decoder::new(bytes).decode()?.within_range()?;
     let repeated = if decoded.has_repeated_fields { repeated_fields(bytes)? } else { Vec::new() };
@@ -43,18 +43,18 @@ enum LevelKind {
     Object(HashSet<Key>),
 }
 
-/// An array or an object that is open.
+/// An open array or object.
 struct Level {
     kind: LevelKind,
-    /// Where the path of this ends.
+    /// The end of its path.
     end: path_text::PathEnd,
 }
 
-/// The duplicate fields of a well-formed text, in the order they stand.
+/// The duplicate fields of a well-formed text, in their order.
 fn repeated_fields(bytes: &[u8]) -> Result<Vec<RepeatedField>, JsonError> {
     let mut repeated = RepeatedFields::default();
     let mut levels: Vec<Level> = Vec::new();
-    // The path of the value that comes next.
+    // The path of the next value.
     let mut path = PathText::default();
     let mut decoder = Decoder::new(bytes);
     let mut expects_name = false;
@@ -100,7 +100,7 @@ fn repeated_fields(bytes: &[u8]) -> Result<Vec<RepeatedField>, JsonError> {
     }
 }
 
-/// Fields that stand twice, each once.
+/// Duplicate fields, each once.
 #[derive(Default)]
 struct RepeatedFields {
     found: Vec<RepeatedField>,
@@ -109,7 +109,7 @@ struct RepeatedFields {
 }
 
 impl RepeatedFields {
-    /// Takes in a name of the innermost object; `path` becomes that of its value.
+    /// Records a name of the innermost object; `path` becomes that of its value.
     fn note_name(&mut self, levels: &mut [Level], path: &mut PathText, name: Key) {
         let is_nested = levels.len() > 1;
         let Some(Level { kind: LevelKind::Object(seen), end }) = levels.last_mut() else { return };

@@ -6,14 +6,14 @@ use super::source::is_break;
 use crate::value::{Map, Value, number};
 use crate::work;
 
-/// Behind this column a text is folded at its next space.
+/// Beyond this column a text is folded at the next space.
 const WIDTH: usize = 80;
-/// How much deeper what is inside stands.
+/// The additional indentation of each level.
 const INDENT: usize = 2;
 /// A longer key, in bytes, needs a `?`.
 const SIMPLE_KEY_BYTES_MAX: usize = 128;
 
-/// A text that would be longer than it may be.
+/// The text would be longer than allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLong;
 
@@ -22,11 +22,11 @@ pub fn encode(value: &Value) -> String {
     encode_within(value, usize::MAX).unwrap_or_default()
 }
 
-/// [`encode`], if that gives about `bytes_max` bytes at most. What stands deep has long lines.
+/// [`encode`], if the result has at most about `bytes_max` bytes: in deeply nested values, lines are long.
 ///
 /// # Errors
 ///
-/// It gives more.
+/// The result would be longer.
 pub fn encode_within(value: &Value, bytes_max: usize) -> Result<String, TooLong> {
     let mut emitter = Emitter {
         out: String::new(),
@@ -44,7 +44,7 @@ pub fn encode_within(value: &Value, bytes_max: usize) -> Result<String, TooLong>
 /// Where a node stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NodeContext {
-    /// A key of one line, before its colon.
+    /// A key on one line, before its colon.
     Key,
     FieldValue,
     Other,
@@ -61,13 +61,13 @@ enum Style {
 struct Emitter {
     out: String,
     bytes_max: usize,
-    /// Nothing more is written but what is on its way.
+    /// The limit is exceeded: nothing more is written, except what is in progress.
     is_too_long: bool,
     /// In characters.
     column: usize,
-    /// What was written last needs no space behind it.
+    /// No space is needed after what was written last.
     after_space: bool,
-    /// Nothing but indentation and the signs of blocks stands in this line.
+    /// The current line only has indentation and block indicators.
     at_line_start: bool,
 }
 
@@ -82,7 +82,7 @@ impl Emitter {
         self.column = 0;
     }
 
-    /// Goes to the column `indent`, in a new line unless this one has room.
+    /// Moves to the column `indent`, on a new line unless this one has room.
     fn indent(&mut self, indent: usize) {
         if !self.at_line_start || self.column > indent || (self.column == indent && !self.after_space) {
             self.push_break('\n');
@@ -96,7 +96,7 @@ impl Emitter {
         self.at_line_start = true;
     }
 
-    /// A sign such as `-`, behind which a block may begin in the same line.
+    /// An indicator such as `-`, after which a block may begin on the same line.
     fn block_sign(&mut self, sign: char) {
         self.space();
         self.push(sign);
@@ -115,7 +115,7 @@ impl Emitter {
         }
     }
 
-    /// `outer` is the column of the block around, if there is one.
+    /// `outer` is the column of the enclosing block, if there is one.
     fn node(&mut self, value: &Value, outer: Option<usize>, place: NodeContext) {
         let inner = outer.map_or(0, |indent| indent + INDENT);
         work::step();
@@ -157,7 +157,7 @@ impl Emitter {
         }
     }
 
-    /// A text that is never folded nor quoted.
+    /// A text that is neither folded nor quoted.
     fn word(&mut self, text: &str) {
         self.space();
         text.chars().for_each(|character| self.push(character));
@@ -225,7 +225,7 @@ impl Emitter {
     fn double_quoted(&mut self, text: &str, indent: usize, may_fold: bool) {
         self.space();
         self.sign('"');
-        // The reference looks for a byte order mark at the start of the text, whichever character it is about to write.
+        // The reference checks the start of the text for a byte order mark, for every character that it writes.
         let escapes_all = text.starts_with('\u{feff}');
         let mut after_space = false;
         let mut characters = text.chars().peekable();
@@ -255,7 +255,7 @@ impl Emitter {
         self.sign('"');
     }
 
-    /// `|`, how the lines are indented if the first is not, and what becomes of the last line break.
+    /// `|`, with an indentation indicator if the first line needs one, and an indicator for trailing line breaks.
     fn literal(&mut self, text: &str, indent: usize) {
         self.space();
         self.sign('|');
@@ -288,7 +288,7 @@ impl Emitter {
     }
 }
 
-/// A double as the reference prints it that has read it from JSON.
+/// A double as the reference prints it after reading it from JSON.
 fn print_float(number: f64) -> String {
     let text = number::format_float(number);
     match resolve(&text) {
@@ -298,7 +298,7 @@ fn print_float(number: f64) -> String {
     }
 }
 
-/// The style of a text: as plain as can be.
+/// The plainest style that a text allows.
 fn style_of(text: &str, place: NodeContext) -> Style {
     let traits = Traits::of(text);
     let has_lines = text.contains('\n');
@@ -316,7 +316,7 @@ fn style_of(text: &str, place: NodeContext) -> Style {
     }
 }
 
-/// What the characters of a text allow.
+/// The styles that the characters of a text allow.
 struct Traits {
     plain_allowed: bool,
     single_quoted_allowed: bool,
@@ -359,7 +359,7 @@ impl Traits {
     }
 }
 
-/// Whether a character stands for itself. Those beyond the basic plane don't.
+/// Whether a character is written as it is. Those beyond the basic plane are not.
 fn is_printable(character: char) -> bool {
     matches!(character, '\n' | ' '..='~' | '\u{a0}'..='\u{fffd}') && character != '\u{feff}'
 }

@@ -5,13 +5,13 @@ use std::cmp::Ordering;
 use crate::value::{Map, Value};
 use crate::work;
 
-/// The fields in the order of the reference: letters behind other characters, and numbers by their size.
+/// The fields in the reference's order: letters after other characters, and numbers by value.
 pub(super) fn in_order(fields: &Map) -> Vec<(&str, &Value)> {
     merge_sort(fields.iter().collect())
 }
 
-/// Sorts by [`compare_names`]. The standard library's sort may panic where an order contradicts itself, which nobody has
-/// shown that this one does not.
+/// Sorts by [`compare_names`]. The standard library's sort may panic if an order is inconsistent, and it is not proven
+/// that this one is consistent.
 fn merge_sort<'f>(mut fields: Vec<(&'f str, &'f Value)>) -> Vec<(&'f str, &'f Value)> {
     if fields.is_sorted_by(|left, right| compare_names(left.0, right.0) == Ordering::Less) {
         return fields;
@@ -49,7 +49,7 @@ fn compare_names(left: &str, right: &str) -> Ordering {
             (false, false) => {}
             (left_is_letter, right_is_letter) => return left_is_letter.cmp(&right_is_letter),
         }
-        // A zero that follows other digits of a number is a digit like them.
+        // A zero after other digits of a number is an ordinary digit.
         let start = i64::from((left == '0' || right == '0') && number_goes_on);
         let (left_number, left_digits) = leading_number(left_at, start);
         let (right_number, right_digits) = leading_number(right_at, start);
@@ -57,7 +57,7 @@ fn compare_names(left: &str, right: &str) -> Ordering {
     }
 }
 
-/// The digits at the start of `text` put behind `start`, and how many they are.
+/// The number formed by `start` and the digits at the start of `text`, and how many those are.
 fn leading_number(text: &str, start: i64) -> (i64, usize) {
     let digits = text.bytes().take_while(u8::is_ascii_digit);
     digits.fold((start, 0), |(number, count), digit| {

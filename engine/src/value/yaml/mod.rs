@@ -1,8 +1,8 @@
 //! YAML 1.1, as Kubernetes reads and writes it.
 //!
-//! In: YAML, of which JSON is a part. Out: a [`Value`]; keys that are not text become text. Scalars mean what they mean to
-//! Go's YAML library: `on`, `y`, `017` and `1_000` are not text unless they stand in quotes. Output consists of blocks, lines of
-//! about 80 characters, and quotes where they are needed.
+//! In: YAML, of which JSON is a part. Out: a [`Value`]; keys that are not text become text. Scalars have the meaning
+//! that Go's YAML library gives them: `on`, `y`, `017` and `1_000` are not text unless they are quoted. Output is in
+//! block style, in lines of about 80 characters, with quotes where they are needed.
 //!
 //! # Why not a crate
 //!
@@ -10,8 +10,8 @@
 //! `y` as a key), merge keys, budgets for aliases, errors; and what we emit must be what Go emits. Measured against
 //! Go's library, serde-saphyr differed in these.
 //!
-//! Source: `sigs.k8s.io/yaml` and `go.yaml.in/yaml/v2`, of which the errors are the texts, and whose leniency this has:
-//! what follows the first document's node is not looked at.
+//! Source: `sigs.k8s.io/yaml` and `go.yaml.in/yaml/v2`. Errors have their texts, and their leniency is kept: what
+//! follows the first document's node is ignored.
 
 mod field_order;
 mod emitter;
@@ -39,12 +39,13 @@ use tag::Tag;
 pub use emitter::{TooLong, encode, encode_within};
 pub use place::{Broken, Located, Repeated, RepeatedKey, TextPosition, decode_all_located, decode_each_located};
 
-/// Bytes of the texts that the aliases of a document may stand for: as many as a body has. The reference counts nodes alone.
+/// The most bytes of text that the aliases of a document may expand to: as many as a body has. The reference only
+/// counts nodes.
 const ALIASED_BYTES_MAX: usize = 3 << 20;
-/// What Go decodes a mapping to.
+/// The Go type of a decoded mapping.
 const MAP: &str = "map[interface {}]interface {}";
 
-/// Why text is not YAML, or has no form in JSON, in Go's words.
+/// Why text is not YAML, or can't be represented as JSON, in Go's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct YamlError(String);
@@ -56,7 +57,7 @@ impl YamlError {
 }
 
 impl ParseError {
-    /// Where reading ended: the line, from 0.
+    /// The line at which reading ended, from 0.
     fn line(&self) -> Option<usize> {
         match self {
             ParseError::Syntax(ScanError { line: 0, context_line: 0, .. }) | ParseError::UnknownAnchor(_) => None,
@@ -65,7 +66,7 @@ impl ParseError {
         }
     }
 
-    /// What is wrong, without a line.
+    /// The error without its line.
     fn problem(&self) -> String {
         match self {
             ParseError::Syntax(ScanError { problem, .. }) => problem.clone(),
@@ -100,16 +101,16 @@ impl From<ParseError> for YamlError {
 ///
 /// # Errors
 ///
-/// It is not YAML, or has no form in JSON.
+/// It is not YAML, or can't be represented as JSON.
 pub fn decode(bytes: &[u8]) -> Result<Value, YamlError> {
     decode_strict(bytes).map(|(value, _)| value)
 }
 
-/// Reads the first document; also tells which keys stand twice, in one text as Go's library does.
+/// Reads the first document; also reports duplicate keys, all in one text like Go's library.
 ///
 /// # Errors
 ///
-/// It is not YAML, or has no form in JSON.
+/// It is not YAML, or can't be represented as JSON.
 pub fn decode_strict(bytes: &[u8]) -> Result<(Value, Vec<String>), YamlError> {
     if let Some(value) = plain_json::decode(bytes) {
         return Ok((value, Vec::new()));
@@ -124,7 +125,7 @@ pub fn decode_strict(bytes: &[u8]) -> Result<(Value, Vec<String>), YamlError> {
 ///
 /// # Errors
 ///
-/// One of them is not YAML, or has no form in JSON.
+/// One of them is not YAML, or can't be represented as JSON.
 pub fn decode_all(bytes: &[u8]) -> Result<Vec<Value>, YamlError> {
     let mut parser = YamlParser::new(bytes);
     let mut values = Vec::new();
@@ -134,7 +135,7 @@ pub fn decode_all(bytes: &[u8]) -> Result<Vec<Value>, YamlError> {
     Ok(values)
 }
 
-/// What Go's library says of keys that stand twice.
+/// The errors of Go's library for duplicate keys.
 fn strict_errors(repeated: &[Repeated]) -> Vec<String> {
     if repeated.is_empty() {
         return Vec::new();
@@ -178,7 +179,7 @@ fn decode_document(document: &YamlDocument) -> Result<(Value, Vec<Repeated>), Ya
     Ok((value, decoder.repeated))
 }
 
-/// A key of a mapping. Keys of different types are different, though JSON may have the same text for them.
+/// A key of a mapping. Keys of different types are different, even if they have the same text in JSON.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum MappingKey {
     Null,
@@ -190,7 +191,7 @@ enum MappingKey {
     Text(String),
 }
 
-/// A mapping that is being read: fields in the order they came, and where they are.
+/// A mapping that is being read: its fields in their order, and their positions by key.
 #[derive(Default)]
 struct MappingFields {
     fields: Vec<(MappingKey, Value)>,
@@ -200,23 +201,23 @@ struct MappingFields {
 /// Nodes to values.
 struct YamlDecoder<'d> {
     nodes: &'d [YamlNode],
-    /// Sequences and mappings around what is being read.
+    /// The depth of enclosing sequences and mappings.
     depth: usize,
     /// The aliases that are being followed.
     open_aliases: HashSet<Id>,
     decoded: usize,
     decoded_by_alias: usize,
-    /// Bytes of the texts that were read by an alias.
+    /// Bytes of the texts read through aliases.
     aliased_bytes: usize,
     repeated: Vec<Repeated>,
-    /// A key that JSON has no form for; told if all else is well.
+    /// A key that JSON can't represent; reported if there is no other error.
     unsupported: Option<YamlError>,
-    /// A number was read that is infinite or none; it may have been replaced since.
+    /// An infinite number or NaN was read; it may have been replaced since.
     has_unbounded: bool,
 }
 
 impl<'d> YamlDecoder<'d> {
-    /// Counts a node, and refuses documents that are little else than aliases.
+    /// Counts a node, and refuses documents that consist of little but aliases.
     fn count(&mut self) -> Result<(), YamlError> {
         work::step();
         self.decoded += 1;
@@ -230,7 +231,7 @@ impl<'d> YamlDecoder<'d> {
         Ok(())
     }
 
-    /// Counts a text that is copied, and refuses documents that make much of little.
+    /// Counts a text that is copied, and refuses documents that expand too much.
     fn count_text(&mut self, text: &str) -> Result<(), YamlError> {
         work::bytes(text.len());
         if !self.open_aliases.is_empty() {
@@ -239,7 +240,7 @@ impl<'d> YamlDecoder<'d> {
         if self.aliased_bytes > ALIASED_BYTES_MAX { Err(excessive_aliasing()) } else { Ok(()) }
     }
 
-    /// Reads what is within a sequence or mapping. By aliases it may stand deeper than the parser lets it.
+    /// Reads the contents of a sequence or mapping. Through aliases, these may nest deeper than the parser allows.
     fn within<T>(&mut self, sign: char, read: impl FnOnce(&mut Self) -> Result<T, YamlError>) -> Result<T, YamlError> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
@@ -303,7 +304,7 @@ impl<'d> YamlDecoder<'d> {
         Ok(())
     }
 
-    /// The fields of the mapping behind `<<`, or of several. They replace what has been read, as all that comes later.
+    /// Merges the mapping at `<<`, or several. Their fields replace those read before, as all later fields do.
     fn merge(&mut self, id: Id, read: &mut MappingFields) -> Result<(), YamlError> {
         let wants_map = || Err(YamlError::yaml("map merge requires map or sequence of maps as the value"));
         match &self.nodes[id].content {
@@ -357,7 +358,7 @@ impl<'d> YamlDecoder<'d> {
             (YamlScalar::Int(number), _) => Value::Int(number),
             (YamlScalar::Uint(number), _) => Value::Float(number as f64),
             (YamlScalar::Float(number), _) if number.is_finite() => {
-                // It comes by way of JSON, where a whole number has no point.
+                // It passes through JSON, where a whole number has no point.
                 let text = number::format_float(number);
                 text.parse().map_or(Value::Float(number), Value::Int)
             }
@@ -389,7 +390,7 @@ impl<'d> YamlDecoder<'d> {
     }
 }
 
-/// How much of a document of `decoded` nodes may come from aliases: 99% of a small one, 10% of a large one.
+/// The share of a document of `decoded` nodes that may come from aliases: 99% of a small one, 10% of a large one.
 fn alias_share_max(decoded: usize) -> f64 {
     const SMALL: f64 = 400_000.0;
     const LARGE: f64 = 4_000_000.0;
@@ -405,7 +406,7 @@ fn is_merge(node: &YamlNode) -> bool {
         if text == "<<" && (*plain || *tag == Tag::Known("merge")))
 }
 
-/// What a scalar means, and its text.
+/// The meaning of a scalar, and its text.
 fn resolve_tagged(text: &str, tag: Tag, plain: bool) -> Result<(YamlScalar, String), YamlError> {
     let as_text = || Ok((YamlScalar::Text, text.to_owned()));
     let wanted = match tag {
@@ -465,7 +466,7 @@ fn decode_base64(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The first number within `value` that JSON has no form for.
+/// The first number within `value` that JSON can't represent.
 fn unbounded(value: &Value) -> Option<f64> {
     match value {
         Value::Float(number) if !number.is_finite() => Some(*number),
@@ -482,12 +483,12 @@ fn float_key(number: f64) -> String {
         "+Inf" => ".inf".to_owned(),
         "-Inf" => "-.inf".to_owned(),
         "NaN" => ".nan".to_owned(),
-        // The shortest digits of a single are those of the double nearest to them.
+        // The shortest digits of a single-precision number are those of the nearest double.
         _ => number::format_float_v(single.to_string().parse().unwrap_or(number)),
     }
 }
 
-/// A key as an error tells it, in Go's `%#v`.
+/// A key as errors show it, in Go's `%#v`.
 fn repeated_key(key: &MappingKey) -> RepeatedKey {
     RepeatedKey::Other(match key {
         MappingKey::Text(text) => return RepeatedKey::Text(text.clone()),

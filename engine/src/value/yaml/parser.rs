@@ -10,7 +10,7 @@ pub(super) type Id = usize;
 
 #[derive(Debug)]
 pub(super) enum YamlContent {
-    /// `plain` if without quotes and without a tag.
+    /// `plain` if it has neither quotes nor a tag.
     Scalar {
         text: String,
         tag: Tag,
@@ -33,7 +33,7 @@ pub(super) struct YamlNode {
     pub column: usize,
 }
 
-/// The nodes of a document, an outer one behind its inner ones.
+/// The nodes of a document; children come before their parents.
 pub(super) struct YamlDocument {
     pub nodes: Vec<YamlNode>,
     pub root: Id,
@@ -62,7 +62,7 @@ pub(super) struct YamlParser {
     nodes: Vec<YamlNode>,
 }
 
-/// Where the values of an open mapping or sequence may end.
+/// The tokens that may end a value in an open mapping or sequence.
 const BLOCK_ITEM_ENDS: &[YamlTokenKind] = &[YamlTokenKind::BlockEntry, YamlTokenKind::BlockEnd];
 const BLOCK_FIELD_ENDS: &[YamlTokenKind] = &[YamlTokenKind::Key, YamlTokenKind::Value, YamlTokenKind::BlockEnd];
 const INDENTLESS_ITEM_ENDS: &[YamlTokenKind] =
@@ -73,7 +73,7 @@ impl YamlParser {
         Self::at_line(bytes, 0)
     }
 
-    /// For a part of a stream, which begins at a line of it.
+    /// For a part of a stream, which begins at this line.
     pub fn at_line(bytes: &[u8], line: usize) -> Self {
         YamlParser {
             scanner: YamlScanner::new(bytes, line),
@@ -145,7 +145,7 @@ impl YamlParser {
         self.nodes.len() - 1
     }
 
-    /// A scalar where nothing stands.
+    /// An empty scalar in place of a missing node.
     fn empty(&mut self) -> Parsed<Id> {
         let line = self.line()?;
         Ok(self.empty_at(line))
@@ -198,7 +198,7 @@ impl YamlParser {
         }
         let (anchor, tag) = self.properties(line)?;
         let content_line = self.line()?;
-        // An anchor is known within its own node, so the node gets its number first.
+        // An anchor may be used within its own node, so the node gets its number first.
         let id = self.add(YamlContent::Sequence(Vec::new()), line, column);
         if let Some(anchor) = &anchor {
             self.anchors.insert(anchor.clone(), id);
@@ -252,7 +252,7 @@ impl YamlParser {
         Ok((anchor, tag))
     }
 
-    /// A node, or an empty one where one of `ends` stands.
+    /// A node, or an empty one if one of `ends` comes first.
     fn node_before(
         &mut self,
         ends: &[YamlTokenKind],
@@ -319,7 +319,7 @@ impl YamlParser {
         }
     }
 
-    /// Whether a flow collection goes on before `end`: with its first entry, or behind a comma with another.
+    /// Whether a flow collection continues before `end`: with its first entry, or with another after a comma.
     fn has_flow_entry(
         &mut self,
         end: &YamlTokenKind,
@@ -376,7 +376,7 @@ impl YamlParser {
             }
             _ => self.empty()?,
         };
-        // What stands behind is looked at before the next step.
+        // The next token is read before the next step.
         self.peek()?;
         Ok(self.add(YamlContent::Mapping(vec![(key, value)]), line, column))
     }

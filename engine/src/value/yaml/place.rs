@@ -1,7 +1,7 @@
-//! Where fields stand in a text.
+//! The positions of fields in a text.
 //!
-//! In: YAML, and a field as errors name it (`spec.ports[0].name`, `metadata.labels[a/b]`). Out: a line and a column. The
-//! nodes of the text are kept for this; who only wants values uses the other readers.
+//! In: YAML, and a field as errors name it (`spec.ports[0].name`, `metadata.labels[a/b]`). Out: a line and a column.
+//! The nodes of the text are kept for this; callers that only need values use the other readers.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,10 +12,10 @@ use super::{YamlError, decode_document, is_merge};
 use crate::value::{Value, go_quote};
 use crate::work;
 
-/// A mapping of more fields has an index of them, once a place within it is asked for.
+/// A mapping with more fields gets an index of them, once a position within it is asked for.
 const SCANNED_FIELDS_MAX: usize = 16;
 
-/// A place in a text: line and column, in characters, both from 1.
+/// A position in a text: line and column, in characters, both from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TextPosition {
     /// Counted from 1.
@@ -24,16 +24,16 @@ pub struct TextPosition {
     pub column: usize,
 }
 
-/// A key that stands a second time in its mapping.
+/// A duplicate key of a mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repeated {
-    /// Where the later one stands.
+    /// The position of the later key.
     pub place: TextPosition,
     /// What stands twice.
     pub key: RepeatedKey,
 }
 
-/// A key, which need not be a text.
+/// A key, which may be of any type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RepeatedKey {
     /// A text.
@@ -57,39 +57,39 @@ impl fmt::Display for RepeatedKey {
     }
 }
 
-/// A document, and where its parts stand.
+/// A document, and the positions of its parts.
 pub struct Located {
     /// The document.
     pub value: Value,
-    /// Keys that stand twice, which count by their last value.
+    /// Duplicate keys; the last value of each counts.
     pub repeated: Vec<Repeated>,
     document: YamlDocument,
     index: OnceLock<FieldIndex>,
 }
 
-/// Of each mapping with many fields, where each of them is among them; of a field that stands twice, the last.
+/// For each mapping with many fields, the index of each field among them; the last one if it is a duplicate.
 type FieldIndex = HashMap<Id, HashMap<String, usize>>;
 
 /// A document that can't be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// What is wrong, without its line: Go counts them from 0 or from 1.
+    /// The error, without its line: Go counts lines from 0 or from 1.
     pub problem: String,
     /// Where.
     pub place: TextPosition,
 }
 
-/// What of a field is meant.
+/// The part of a field to point at.
 struct LocatedField {
     key: Option<Id>,
     value: Id,
 }
 
-/// Reads all documents, and keeps where their parts stand.
+/// Reads all documents, with the positions of their parts.
 ///
 /// # Errors
 ///
-/// One of them is not YAML, or has no form in JSON.
+/// One of them is not YAML, or can't be represented as JSON.
 pub fn decode_all_located(bytes: &[u8]) -> Result<Vec<Located>, YamlError> {
     let mut parser = YamlParser::new(bytes);
     let mut located = Vec::new();
@@ -100,9 +100,9 @@ pub fn decode_all_located(bytes: &[u8]) -> Result<Vec<Located>, YamlError> {
     Ok(located)
 }
 
-/// Reads each document by itself, so that one that is broken hides no other.
+/// Reads each document separately, so that a broken one does not hide others.
 ///
-/// A line that begins with `---` begins a document, whatever stands before it.
+/// A line that begins with `---` begins a document, whatever comes before it.
 pub fn decode_each_located(bytes: &[u8]) -> Vec<Result<Located, Broken>> {
     match decode_all_located(bytes) {
         Ok(located) => located.into_iter().map(Ok).collect(),
@@ -110,7 +110,7 @@ pub fn decode_each_located(bytes: &[u8]) -> Vec<Result<Located, Broken>> {
     }
 }
 
-/// The parts of a stream that begin with a document's mark, and what stands before the first, with their lines.
+/// The parts of a stream that begin with a document marker, and the part before the first marker, with their lines.
 fn parts(bytes: &[u8]) -> Vec<(usize, &[u8])> {
     let mut parts = Vec::new();
     let (mut start, mut start_line, mut at) = (0, 0, 0);
@@ -127,7 +127,7 @@ fn parts(bytes: &[u8]) -> Vec<(usize, &[u8])> {
     parts
 }
 
-/// The documents of a part that begins at `line`, up to the first that is broken.
+/// The documents of a part that begins at `line`, up to the first broken one.
 fn decode_part(part: &[u8], line: usize) -> Vec<Result<Located, Broken>> {
     let mut parser = YamlParser::at_line(part, line);
     let mut read = Vec::new();
@@ -153,8 +153,8 @@ fn place_of(node: &YamlNode) -> TextPosition {
 }
 
 impl Located {
-    /// Where to point at for `path`: at a scalar itself, at the key of anything larger. For a field that is not there, at
-    /// what would hold it.
+    /// The position to point at for `path`: a scalar itself, or the key of any other value. For a missing field, that
+    /// of its parent.
     pub fn place(&self, path: &str) -> TextPosition {
         let nodes = &self.document.nodes;
         let found = self.find(path);
@@ -168,13 +168,13 @@ impl Located {
         place_of(&nodes[shown])
     }
 
-    /// Where to point at for a field that should not be there: at its key.
+    /// The position to point at for a field that should not be there: its key.
     pub fn key_place(&self, path: &str) -> TextPosition {
         let found = self.find(path);
         place_of(&self.document.nodes[found.key.unwrap_or(found.value)])
     }
 
-    /// The deepest node on the way to `path` that is there.
+    /// The deepest existing node on the path `path`.
     fn find(&self, path: &str) -> LocatedField {
         let path = if path == "<nil>" { "" } else { path };
         let index = self.index.get_or_init(|| index(&self.document.nodes));
@@ -202,7 +202,7 @@ fn index(nodes: &[YamlNode]) -> FieldIndex {
     index
 }
 
-/// The deepest node on the way to `path` that is there.
+/// The deepest existing node on the path `path`.
 fn find(nodes: &[YamlNode], index: &FieldIndex, from: LocatedField, path: &str) -> LocatedField {
     work::step();
     if path.is_empty() {
@@ -235,7 +235,7 @@ fn find(nodes: &[YamlNode], index: &FieldIndex, from: LocatedField, path: &str) 
     }
 }
 
-/// The field with the longest name that `path` begins with, and what follows its name; the last of several.
+/// The field with the longest name that `path` begins with, and the rest of `path`; the last of several.
 fn scan<'p>(nodes: &[YamlNode], fields: &[(Id, Id)], path: &'p str) -> Option<(&'p str, usize)> {
     let mut best: Option<(&str, usize, usize)> = None;
     for (at, (key, _)) in fields.iter().enumerate() {
@@ -251,7 +251,7 @@ fn scan<'p>(nodes: &[YamlNode], fields: &[(Id, Id)], path: &'p str) -> Option<(&
     best.map(|(rest, _, at)| (rest, at))
 }
 
-/// The same in a mapping with many fields: each name that `path` may begin with is looked up.
+/// The same for a mapping with many fields: looks up each name that `path` may begin with.
 fn look_up<'p>(known: &HashMap<String, usize>, path: &'p str) -> Option<(&'p str, usize)> {
     let first = usize::from(path.starts_with(['.', '[']));
     let ends = path.char_indices().filter(|(_, sign)| matches!(sign, '.' | '[' | ']')).map(|(at, _)| at);
@@ -269,7 +269,7 @@ fn look_up<'p>(known: &HashMap<String, usize>, path: &'p str) -> Option<(&'p str
     best.map(|(rest, _, at)| (rest, at))
 }
 
-/// What an alias stands for. An anchor is known before its alias, so this ends.
+/// The node that an alias refers to. An anchor comes before its alias, so this ends.
 fn resolved(nodes: &[YamlNode], id: Id) -> Id {
     match &nodes[id].content {
         YamlContent::Alias { target, .. } => *target,
@@ -277,7 +277,7 @@ fn resolved(nodes: &[YamlNode], id: Id) -> Id {
     }
 }
 
-/// What follows `key` at the start of `path`: `.key`, `key` or `[key]`.
+/// The rest of `path` if it begins with `key`, as `.key`, `key` or `[key]`.
 fn behind_key<'p>(path: &'p str, key: &str) -> Option<&'p str> {
     if let Some(rest) = path.strip_prefix('[').and_then(|rest| rest.strip_prefix(key))
         && let Some(rest) = rest.strip_prefix(']')

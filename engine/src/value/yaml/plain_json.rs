@@ -1,20 +1,20 @@
-//! Whether a YAML text is JSON that means the same as JSON: then the faster reader takes it.
+//! Detects YAML that is JSON and means the same as JSON: then the faster reader can be used.
 //!
-//! Clients send JSON under the content type of YAML with every apply. Nearly all of it is made of forms that both languages
-//! read alike. The others are left to the YAML reader: tabs and carriage returns, numbers with exponents or many digits,
-//! rare escapes, keys that are long, that stand apart from their colon, or that merge, and line breaks of Unicode.
+//! Clients send JSON under the content type of YAML with every apply. Nearly all of it is in forms that both languages
+//! read alike. The YAML reader handles the others: tabs and carriage returns, numbers with exponents or many digits,
+//! rare escapes, keys that are long, that are apart from their colon, or that merge, and Unicode line breaks.
 
 use super::super::Value;
 use super::super::json::{self, plain_start};
 
-/// A key has to be known as one within 1,024 bytes.
+/// A key must be recognized as one within 1,024 bytes.
 const KEY_BYTES_MAX: usize = 1_000;
-/// A number of so many digits is the same double in both languages.
+/// A number with at most this many digits is the same double in both languages.
 const DIGITS_MAX: usize = 15;
 
-/// The value of an object in plain JSON; `None` for all else, of which nothing is known.
+/// The value of an object in plain JSON; `None` for any other text.
 pub(super) fn decode(bytes: &[u8]) -> Option<Value> {
-    // Other YAML is told by its first byte, without a look at the rest.
+    // Other YAML is ruled out by its first byte, without reading the rest.
     if !is_plain(bytes) || std::str::from_utf8(bytes).is_err() {
         return None;
     }
@@ -24,7 +24,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Value> {
     }
 }
 
-/// Whether all tokens of a text are plain. Whether it is JSON is not looked at.
+/// Whether all tokens of a text are plain. It does not check that the text is JSON.
 fn is_plain(bytes: &[u8]) -> bool {
     let mut rest = bytes;
     if blanks_cut(rest).first() != Some(&b'{') {
@@ -45,13 +45,13 @@ fn is_plain(bytes: &[u8]) -> bool {
     true
 }
 
-/// What follows the spaces and line ends at the start.
+/// The text after leading spaces and line ends.
 fn blanks_cut(bytes: &[u8]) -> &[u8] {
     let blanks = bytes.iter().take_while(|byte| matches!(byte, b' ' | b'\n')).count();
     &bytes[blanks..]
 }
 
-/// What follows a string whose opening quote has been read.
+/// The text after a string whose opening quote has been read.
 fn string_cut(bytes: &[u8]) -> Option<&[u8]> {
     let mut at = 0;
     loop {
@@ -67,7 +67,7 @@ fn string_cut(bytes: &[u8]) -> Option<&[u8]> {
             b'\\' if matches!(bytes.get(at + 1)?, b'"' | b'\\' | b'n' | b'r' | b't' | b'b' | b'f') => at += 2,
             b' '..=b'~' if bytes[at] != b'\\' => at += 1,
             0xc3..=0xdf => at += 2,
-            // U+2000 to U+2FFF with its line breaks, and the end of the plane with the byte order mark.
+            // Not U+2000 to U+2FFF, which have line breaks, nor the end of the plane, which has the byte order mark.
             0xe1 | 0xe3..=0xec | 0xee => at += 3,
             _ => return None,
         }
@@ -83,7 +83,7 @@ fn number_cut(bytes: &[u8]) -> Option<&[u8]> {
     let unsigned = bytes.strip_prefix(b"-").unwrap_or(bytes);
     let length = unsigned.iter().take_while(|byte| byte.is_ascii_digit() || **byte == b'.').count();
     let (number, after) = unsigned.split_at(length);
-    // A whole number with a point is an integer in YAML alone, as is a zero with a sign.
+    // A whole number with a point is an integer in YAML only, as is a zero with a sign.
     let is_odd = number.contains(&b'.') && number.ends_with(b"0") || number == b"0" && bytes.len() > unsigned.len();
     let ends = matches!(after.first(), Some(b',' | b'}' | b']' | b' ' | b'\n'));
     (ends && !is_odd && length <= DIGITS_MAX).then_some(after)
@@ -96,7 +96,7 @@ mod tests {
     use super::super::{YamlParser, decode_document};
     use super::*;
 
-    /// What the YAML reader says.
+    /// The result of the YAML reader.
     fn as_yaml(text: &str) -> Option<Value> {
         let document = YamlParser::new(text.as_bytes()).document().ok()??;
         let (value, repeated) = decode_document(&document).ok()?;

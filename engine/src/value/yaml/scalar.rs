@@ -1,11 +1,11 @@
-//! What a plain scalar means in YAML 1.1, as Go's library reads it.
+//! The meaning of a plain scalar in YAML 1.1, as Go's library reads it.
 
 use std::sync::LazyLock;
 
 use jiff::civil::Date;
 use regex_automata::meta::Regex;
 
-/// A scalar that is understood.
+/// A scalar with its meaning.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum YamlScalar {
     Null,
@@ -13,14 +13,14 @@ pub(super) enum YamlScalar {
     Int(i64),
     /// A whole number beyond `i64`.
     Uint(u64),
-    /// Perhaps infinite or no number.
+    /// May be infinite or NaN.
     Float(f64),
-    /// Looks like a date or a time; it is text all the same.
+    /// Looks like a date or a time, but is text.
     Time,
     Text,
 }
 
-/// What `text` means where nothing (neither quotes nor a tag) says what it is.
+/// The meaning of `text` if neither quotes nor a tag determine it.
 pub(super) fn resolve(text: &str) -> YamlScalar {
     if let Some(word) = resolve_word(text) {
         return word;
@@ -63,7 +63,7 @@ fn resolve_number(text: &str) -> YamlScalar {
     if is_float(digits) { finite(text).map_or(YamlScalar::Text, YamlScalar::Float) } else { YamlScalar::Text }
 }
 
-/// Digits with a base by their start: `0x`, `0o`, `0b`, and `0` for octal.
+/// Digits with a base by their prefix: `0x`, `0o`, `0b`, and `0` for octal.
 fn whole(digits: &str) -> Option<u64> {
     let (digits, base) = match digits.as_bytes() {
         [b'0', b'x' | b'X', _, ..] => (&digits[2..], 16),
@@ -95,7 +95,7 @@ fn finite(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// `2026-01-02`, also with a time behind `T`, `t` (then with a zone) or a space (then without).
+/// `2026-01-02`, or with a time after `T`, `t` (then with a zone) or a space (then without).
 fn is_time(text: &str) -> bool {
     let Some((year, rest)) = text.split_once('-') else { return false };
     if year.len() != 4 || !year.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -140,7 +140,7 @@ impl TimeReader<'_> {
         Some(sign)
     }
 
-    /// `15:04:05`, and a fraction of any length behind a point or a comma.
+    /// `15:04:05`, and a fraction of any length after a point or a comma.
     fn clock(&mut self) -> Option<()> {
         let hour = self.number()?;
         self.sign(b":")?;
@@ -169,12 +169,12 @@ impl TimeReader<'_> {
                 && text.bytes().all(|byte| byte.is_ascii_digit())
                 && text.parse().is_ok_and(|number: u8| number <= max)
         };
-        // Go takes 24 hours and 60 minutes as well.
+        // Go accepts 24 hours and 60 minutes as well.
         (two_digits(hours, 24) && two_digits(minutes, 60)).then_some(())
     }
 }
 
-/// A number of base 60, such as `190:20:30`: other readers of YAML 1.1 take it for one.
+/// A number of base 60, such as `190:20:30`: other YAML 1.1 readers read it as a number.
 pub(super) fn is_sexagesimal(text: &str) -> bool {
     static SEXAGESIMAL: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"^[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?$").expect("the pattern is well-formed")

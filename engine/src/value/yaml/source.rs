@@ -4,11 +4,11 @@ use std::cell::Cell;
 
 use crate::work;
 
-/// How many bytes Go's library decodes at a time. A character that is not allowed is only found, and so only beats an
-/// earlier mistake in the syntax, with the part that it stands in.
+/// How many bytes Go's library decodes at a time. A character that is not allowed is only detected with its part, and
+/// so only takes precedence over a syntax error before it in the same part.
 const PART_BYTES: usize = 512;
 
-/// A place in the stream; all counts start at 0, in characters.
+/// A position in the stream; all counts start at 0, in characters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Mark {
     pub index: usize,
@@ -16,17 +16,17 @@ pub(super) struct Mark {
     pub column: usize,
 }
 
-/// The characters of a stream and the place that is read next. Behind the end stand NULs, which a stream can't contain.
+/// The characters of a stream and the next position to read. After the end come NULs, which a stream can't contain.
 pub(super) struct CharSource {
     characters: Vec<char>,
     pub at: Mark,
-    /// Up to where characters have been looked at.
+    /// The position up to which characters have been examined.
     seen: Cell<usize>,
     fault: Option<(usize, &'static str)>,
 }
 
 impl CharSource {
-    /// The first line has the number `line`.
+    /// `line` is the number of the first line.
     pub fn new(bytes: &[u8], line: usize) -> Self {
         work::bytes(bytes.len());
         let mut characters = Vec::with_capacity(bytes.len());
@@ -39,12 +39,12 @@ impl CharSource {
         CharSource { characters, at: Mark { line, ..Mark::default() }, seen: Cell::new(0), fault }
     }
 
-    /// What is wrong with the characters that have been looked at, if anything is.
+    /// The error in the characters examined so far, if there is one.
     pub fn fault(&self) -> Option<&'static str> {
         self.fault.filter(|(part_start, _)| self.seen.get() > *part_start).map(|(_, problem)| problem)
     }
 
-    /// The character `ahead` of the next one; NUL behind the end.
+    /// The character `ahead` of the next one; NUL after the end.
     pub fn peek(&self, ahead: usize) -> char {
         let index = self.at.index + ahead;
         if index >= self.seen.get() {
@@ -99,7 +99,7 @@ impl CharSource {
         }
     }
 
-    /// Goes to the end of the line if a comment stands here.
+    /// Skips a comment, if one begins here, to the end of the line.
     pub fn skip_comment(&mut self) {
         if self.peek(0) == '#' {
             while !self.is_break_or_end(0) {
@@ -108,7 +108,7 @@ impl CharSource {
         }
     }
 
-    /// Reads a line break, if one stands here: as a line feed, but for the separators that only Unicode has.
+    /// Reads a line break, if there is one here: as a line feed, except for the separators that only Unicode has.
     pub fn take_break(&mut self) -> Option<char> {
         let character = self.peek(0);
         if !is_break(character) {
@@ -131,7 +131,7 @@ fn is_allowed(character: char) -> bool {
         '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }
 
-/// Appends characters up to the first that is wrong, of which it tells the start of its part, and what is wrong.
+/// Appends characters up to the first invalid one; returns the start of its part, and the error.
 fn decode_utf8(bytes: &[u8], characters: &mut Vec<char>) -> Option<(usize, &'static str)> {
     let mut part_start = 0;
     let mut part_end = PART_BYTES;
@@ -173,7 +173,7 @@ fn decode_utf8(bytes: &[u8], characters: &mut Vec<char>) -> Option<(usize, &'sta
     None
 }
 
-/// As [`decode_utf8`], of two bytes for a unit.
+/// As [`decode_utf8`], with two bytes per unit.
 fn decode_utf16(
     bytes: &[u8],
     unit: impl Fn([u8; 2]) -> u16,

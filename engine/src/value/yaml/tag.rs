@@ -1,11 +1,11 @@
-//! Tags: what a node says that it is.
+//! Tags: the declared types of nodes.
 //!
-//! In: a tag as it is written, its handle replaced. Out: which of the known ones it is; what others are called is not kept,
-//! as a long prefix before many short tags makes long texts of them.
+//! In: a tag as it is written, with its handle replaced. Out: which of the known tags it is; the names of others are
+//! not kept, as a long prefix of many short tags would make them long.
 
 const PREFIX: &str = "tag:yaml.org,2002:";
 const KNOWN: [&str; 8] = ["binary", "bool", "float", "int", "merge", "null", "str", "timestamp"];
-/// No known tag has more bytes.
+/// The longest known tag, in bytes.
 const BYTES_MAX: usize = PREFIX.len() + "timestamp".len();
 
 /// The tag of a node.
@@ -21,7 +21,7 @@ pub(super) enum Tag {
 }
 
 impl Tag {
-    /// The tag that `prefix` and `suffix` make together.
+    /// The tag made of `prefix` and `suffix`.
     pub fn of(prefix: &str, suffix: &str) -> Tag {
         if prefix.len() + suffix.len() > BYTES_MAX {
             return Tag::Other;

@@ -89,7 +89,7 @@ fn aliases_can_not_make_a_document_huge() {
     check_error(&text, "yaml: document contains excessive aliasing");
 }
 
-/// A text of `bytes` that `aliases` fields have as their value.
+/// A text of `bytes` that is the value of `aliases` fields.
 fn aliased(bytes: usize, aliases: usize) -> String {
     let fields: String = (0..aliases).map(|at| format!("k{at}: *a\n")).collect();
     format!("a: &a {}\n{fields}", "x".repeat(bytes))

@@ -13,7 +13,7 @@ fn read(text: &str) -> Value {
     yaml::decode(text.as_bytes()).expect("YAML")
 }
 
-/// Three nodes in two zones, with two processors each.
+/// Three nodes in two zones, with two CPUs each.
 fn state() -> State {
     let mut state = State::default();
     for (name, zone) in [("a", "x"), ("b", "x"), ("c", "y")] {
@@ -159,7 +159,7 @@ fn a_pod_that_is_to_go_to_certain_nodes_by_name_goes_to_no_other() {
     assert_eq!(why(&of(both)), Err(told.to_owned()));
     // Another term that names a node is enough.
     assert_eq!(why(&of(&format!("{both}, {}", named("c")))).as_deref(), Ok("c"));
-    // One term that names no node leaves all of them.
+    // One term without a node name leaves all of them.
     let either = format!("{}, {{matchExpressions: [{{key: zone, operator: In, values: [z]}}]}}", named("z"));
     let told = "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector.";
     assert_eq!(why(&of(&either)), Err(told.to_owned()));
@@ -219,7 +219,7 @@ fn company_is_a_pod_that_all_terms_are_about() {
     assert_eq!(chosen(&state, &drawn(&[term("zone", "web"), term("name", "web")])).as_deref(), Ok("a"));
     put(&mut state, "db", "a", "");
     assert!(chosen(&state, &drawn(&[term("zone", "web"), term("zone", "db")])).is_err());
-    // The first of those that want to be together may be anywhere.
+    // The first of a group of pods with affinity to each other may be anywhere.
     assert!(chosen(&state, &drawn(&[term("zone", "p"), term("name", "p")])).is_ok());
     assert!(chosen(&state, &drawn(&[term("none", "p")])).is_err());
 }
@@ -306,7 +306,7 @@ fn budgets_for_disruptions_are_kept_where_another_can_go() {
     assert_eq!(victims_of(&state, 5).as_deref(), Some("a"));
     state.budgets.insert("d/b".to_owned(), budget(0));
     assert_eq!(victims_of(&state, 5).as_deref(), Some("b"));
-    // Where nobody else can go, it is broken.
+    // If no other pod can be removed, the budget is violated.
     assert_eq!(victims_of(&state, 2).as_deref(), Some("a"));
     state.budgets.insert("d/b".to_owned(), budget(1));
     assert_eq!(victims_of(&state, 5).as_deref(), Some("a"));

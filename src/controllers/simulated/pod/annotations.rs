@@ -1,5 +1,5 @@
-//! What the annotations of a pod say of its course, as kwok has them: `pod-create`, `pod-ready`, `pod-complete`, `pod-delete` and
-//! `pod-container-running-failed`, each with `.stage.kwok.x-k8s.io/delay` behind it.
+//! The annotations of a pod that control its course, as in kwok: `pod-create`, `pod-ready`, `pod-complete`,
+//! `pod-delete` and `pod-container-running-failed`, each with `.stage.kwok.x-k8s.io/delay` as a suffix.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub(super) const COMPLETE: &str = "pod-complete";
 pub(super) const DELETE: &str = "pod-delete";
 pub(super) const FAIL: &str = "pod-container-running-failed";
 
-/// What the annotations of a pod, or else its labels, say of a stage; empty where they do not name it.
+/// The setting of a stage in the annotations of a pod, or else in its labels; empty if there is none.
 pub(super) fn setting<'p>(pod: &'p Value, stage: &str, what: &str) -> &'p str {
     let slash = if what.is_empty() { "" } else { "/" };
     let name = format!("{stage}.stage.kwok.x-k8s.io{slash}{what}");
@@ -21,7 +21,7 @@ pub(super) fn setting<'p>(pod: &'p Value, stage: &str, what: &str) -> &'p str {
     found.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
 }
 
-/// How long a stage is waited for, as in Go's `1m30s`.
+/// The delay of a stage, in Go's notation (`1m30s`).
 pub(super) fn delay(pod: &Value, stage: &str, default: Duration) -> Duration {
     let nanoseconds = duration::parse_go(setting(pod, stage, "delay")).ok().and_then(|nanos| u64::try_from(nanos).ok());
     nanoseconds.map_or(default, Duration::from_nanos)

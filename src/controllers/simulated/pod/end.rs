@@ -12,10 +12,10 @@ use crate::controllers::client::{int_at, time_at};
 use crate::controllers::pods;
 use crate::value::Value;
 
-/// The annotation of what Helm makes beside a release, and waits for.
+/// The annotation of Helm hooks, which Helm waits for.
 const HOOK: &str = "helm.sh/hook";
 
-/// A pod that is being deleted. One that others hold by their finalizers says first that it has ended.
+/// A pod that is being deleted. If it has finalizers, its status first shows that it has ended.
 pub(super) fn delete(pod: &Value, now: Timestamp) -> Step {
     let grace_s = int_at(pod, &["metadata", "deletionGracePeriodSeconds"]);
     let is_held = !pod.items_at(&["metadata", "finalizers"]).is_empty();
@@ -31,7 +31,7 @@ pub(super) fn delete(pod: &Value, now: Timestamp) -> Step {
     }
 }
 
-/// Since when an object is to be deleted.
+/// Since when an object is being deleted.
 pub(crate) fn deletion_since(object: &Value) -> Option<Timestamp> {
     let grace = SignedDuration::from_secs(int_at(object, &["metadata", "deletionGracePeriodSeconds"]));
     time_at(object, &["metadata", "deletionTimestamp"])?.checked_sub(grace).ok()
@@ -55,7 +55,7 @@ pub(super) fn expired(pod: &Value, now: Timestamp) -> Value {
     status
 }
 
-/// A pod that ends well: one whose end is awaited, or one that says when.
+/// A pod that ends successfully: one whose end is awaited, or one with a configured end.
 pub(super) fn complete(pod: &Value, now: Timestamp) -> Step {
     let ends = is_awaited(pod) || !setting(pod, COMPLETE, "delay").is_empty();
     let may_end = matches!(pod.str_at(&["spec", "restartPolicy"]), "Never" | "OnFailure");
@@ -74,7 +74,7 @@ pub(super) fn complete(pod: &Value, now: Timestamp) -> Step {
     }
 }
 
-/// Whether somebody waits for the end of a pod: a Job that owns it, or Helm, whose hook it is.
+/// Whether the end of a pod is awaited: a Job that owns it, or Helm, whose hook it is.
 fn is_awaited(pod: &Value) -> bool {
     let mut owners = pod.items_at(&["metadata", "ownerReferences"]).iter();
     owners.any(|owner| owner.str_at(&["kind"]) == "Job") || pod.at(&["metadata", "annotations", HOOK]).is_some()

@@ -1,9 +1,9 @@
-//! What becomes of a pod on a simulated node where no stage says it: which step is next, and when.
+//! The default course of a pod on a simulated node without stages: its next step, and when.
 //!
-//! In: a pod, its addresses, the time. Out: its next status, or when to look again. All that is remembered stands in the pod.
+//! In: a pod, its addresses, the time. Out: its next status, or when to look again. All state is in the pod.
 //!
-//! A pod runs at once and is ready once its probes have succeeded ([`probes`]), and one of a Job ends well then, unless its
-//! annotations say otherwise ([`annotations`]).
+//! A pod runs at once and is ready once its probes have succeeded ([`probes`]), and a Job's pod then ends successfully,
+//! unless its annotations say otherwise ([`annotations`]).
 //!
 //! Conditions and reasons: the kubelet of Kubernetes 1.37.
 

@@ -1,30 +1,30 @@
 //! When a container is started and ready by its probes, all of which succeed.
 //!
-//! In: a container of a pod, or what the pod's annotations say instead. Out: two lengths of time, from the start of the container.
-//! A liveness probe that succeeds changes nothing.
+//! In: a container of a pod, or the pod's annotations instead. Out: two lengths of time, from the start of the
+//! container. A liveness probe that succeeds changes nothing.
 //!
-//! Source: `pkg/kubelet/prober` of Kubernetes 1.37. A kubelet probes for readiness as soon as a container has started, and then in each
-//! period from that moment; a startup probe waits for the end of its first period. What it probes for within `initialDelaySeconds` is
-//! left out.
+//! Source: `pkg/kubelet/prober` of Kubernetes 1.37. A kubelet probes for readiness as soon as a container has started,
+//! and then in each period from that moment; a startup probe waits for the end of its first period. Probes within
+//! `initialDelaySeconds` are skipped.
 
 use std::time::Duration;
 
 use crate::controllers::client::int_at;
 use crate::value::Value;
 
-/// `periodSeconds` where a probe has none.
+/// The default of `periodSeconds`.
 const PERIOD_S: u64 = 10;
 
 /// How long after its start a container is started and ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Onset {
     pub started: Duration,
-    /// `None` for one that is never ready.
+    /// `None` if it is never ready.
     pub ready: Option<Duration>,
 }
 
 impl Onset {
-    /// What the probes of a container say.
+    /// The times that follow from the probes of a container.
     pub fn of(container: &Value) -> Self {
         let started = container.get("startupProbe").map_or(0, |probe| ProbeTimes::of(probe).of_startup_s());
         let ready =
@@ -54,13 +54,13 @@ impl ProbeTimes {
         self.period_s.saturating_mul(count)
     }
 
-    /// When it has succeeded as a startup probe.
+    /// When it succeeds as a startup probe.
     fn of_startup_s(&self) -> u64 {
         let first = self.initial_delay_s.div_ceil(self.period_s).max(1);
         self.periods_s(first.saturating_add(self.successes - 1))
     }
 
-    /// When it has succeeded as a readiness probe of a container that is started at a time.
+    /// When it succeeds as a readiness probe of a container that is started at `started_s`.
     fn of_readiness_s(&self, started_s: u64) -> u64 {
         let first = self.initial_delay_s.saturating_sub(started_s).div_ceil(self.period_s);
         started_s.saturating_add(self.periods_s(first.saturating_add(self.successes - 1)))

@@ -1,4 +1,4 @@
-//! Containers that fail, as the annotations of their pod say, and start again.
+//! Containers that fail, as the annotations of their pod demand, and restart.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::controllers::client::{int_at, time_at, written};
 use crate::object;
 use crate::value::Value;
 
-/// How long the second start in a row of a container waits, and how long any does at most.
+/// The pause before the second restart in a row of a container, and the longest pause.
 const BACK_OFF_FIRST_S: u64 = 10;
 const BACK_OFF_MAX_S: u64 = 300;
 
@@ -38,13 +38,13 @@ pub(super) fn restart(pod: &Value, now: Timestamp) -> Step {
     }
 }
 
-/// How long a container waits that has been started again so often.
+/// How long a container waits after this many restarts.
 pub(super) fn back_off(restarts: i64) -> Duration {
     let doubled = u32::try_from(restarts - 1).ok().map(|times| 2_u64.saturating_pow(times));
     Duration::from_secs(doubled.map_or(0, |times| (BACK_OFF_FIRST_S.saturating_mul(times)).min(BACK_OFF_MAX_S)))
 }
 
-/// A container that is to fail: the pod fails with it, unless it is to be started again.
+/// A container that is to fail: the pod fails with it, unless it is restarted.
 pub(super) fn fail(pod: &Value, now: Timestamp) -> Step {
     let wanted = setting(pod, FAIL, "container-name");
     let failing = in_state(pod, "running").find(|status| wanted.is_empty() || status.str_at(&["name"]) == wanted);

@@ -15,8 +15,8 @@ use crate::kinds::pod_object::conditions;
 use crate::object;
 use crate::value::Value;
 
-/// A pod that has a node. Containers of it that start before others, and go on, hold these back until they are started: what is told
-/// of them is told then.
+/// A pod that has a node. Sidecars delay the containers after them until they are started: their status is set
+/// only then.
 pub(super) fn start(pod: &Value, at: Addresses, now: Timestamp) -> Step {
     let init = pod.items_at(&["spec", "initContainers"]);
     let held = init.iter().fold(Duration::ZERO, |held, container| held.saturating_add(hold(pod, container)));
@@ -70,17 +70,18 @@ fn is_sidecar(container: &Value) -> bool {
     container.str_at(&["restartPolicy"]) == "Always"
 }
 
-/// How long the start of an init container holds back what comes behind it.
+/// How long an init container delays the containers after it.
 fn hold(pod: &Value, container: &Value) -> Duration {
     if is_sidecar(container) { onset(pod, container).started } else { Duration::ZERO }
 }
 
-/// The time that lies so far back.
+/// The time `length` ago.
 fn before(now: Timestamp, length: Duration) -> Timestamp {
     SignedDuration::try_from(length).ok().and_then(|length| now.checked_sub(length).ok()).unwrap_or(now)
 }
 
-/// Since when the pod has its node: since it was made where nobody says more, as for one that was made with the name of a node.
+/// Since when the pod has its node: since its creation if there is no condition, as for a pod that was created with a
+/// node name.
 pub(super) fn bound_at(pod: &Value) -> Option<Timestamp> {
     let bound = conditions::find(pod, conditions::SCHEDULED).and_then(|it| time_at(it, &["lastTransitionTime"]));
     bound.or_else(|| time_at(pod, &["metadata", "creationTimestamp"]))

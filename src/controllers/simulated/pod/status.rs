@@ -1,4 +1,4 @@
-//! What the status of a simulated pod says: its containers as they begin and end, and its conditions.
+//! The status of a simulated pod: its containers as they start and end, and its conditions.
 //!
 //! Conditions and reasons: the kubelet of Kubernetes 1.37.
 
@@ -108,7 +108,7 @@ pub(super) fn with_container(pod: &Value, name: &str, change: impl FnOnce(&mut V
     changed
 }
 
-/// The status of a pod whose conditions say how ready it is: its containers, and its readiness gates.
+/// The status of a pod with conditions that match the readiness of its containers and its readiness gates.
 pub(super) fn with_readiness(mut pod: Value, now: Timestamp) -> Value {
     let sidecars = pod.items_at(&["status", "initContainerStatuses"]).iter().filter(|status| is_in(status, "running"));
     let unready: Vec<&str> = sidecars

@@ -1,4 +1,4 @@
-//! What is to be done with a pod next, and when something is due.
+//! The next step of a pod, and when it is due.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use jiff::Timestamp;
 
 use crate::value::Value;
 
-/// What is to be done with a pod.
+/// The next step of a pod.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Step {
     Nothing,
     After(Duration),
     /// It has this status now.
     Status(Value),
-    /// It has ended, and is to go.
+    /// It has ended, and must be deleted.
     Delete,
 }
 

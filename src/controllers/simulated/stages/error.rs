@@ -4,7 +4,7 @@ use crate::controllers::simulated::query::QueryError;
 use crate::controllers::simulated::template::TemplateError;
 use crate::value::yaml;
 
-/// A stage that is not understood, or can't be carried out.
+/// A stage that is invalid, or can't be carried out.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("the stage `{stage}`: {fault}")]
 pub struct StageError {

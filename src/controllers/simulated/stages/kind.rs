@@ -15,7 +15,7 @@ impl StagedKind {
         group_of(&self.api_version)
     }
 
-    /// How objects of it are patched where a stage does not say it.
+    /// The default patch type for its objects.
     pub(super) fn usual_patch(&self) -> PatchType {
         if self.is_core("Pod") || self.is_core("Node") { PatchType::StrategicMerge } else { PatchType::Merge }
     }

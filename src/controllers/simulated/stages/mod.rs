@@ -1,7 +1,7 @@
-//! Stages that files say: which one an object is in, how long it waits there, and what is done then.
+//! Stages from files: which one an object is in, how long it stays there, and the actions at its end.
 //!
-//! In: `Stage` objects of `kwok.x-k8s.io/v1alpha1`. Out: for an object the stage that it is in, and the steps of it. Of several
-//! that an object fits, one is chosen by their weights, and an object always has the same choice in the same state.
+//! In: `Stage` objects of `kwok.x-k8s.io/v1alpha1`. Out: the stage of an object, and its steps. If an object fits
+//! several, one is chosen by weight, and an object always has the same choice in the same state.
 
 mod error;
 mod kind;

@@ -1,4 +1,4 @@
-//! A stage is read of its object.
+//! Decodes a stage from its object.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ impl Stage {
     ///
     /// # Errors
     ///
-    /// What of it is not understood.
+    /// The part that is invalid.
     pub fn read(object: &Value) -> Result<Option<Self>, StageError> {
         if object.str_at(&["apiVersion"]) != API_VERSION || object.str_at(&["kind"]) != KIND {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! What a stage asks of the objects that may be in it.
+//! The requirements of a stage for its objects.
 
 use crate::controllers::simulated::query::Query;
 use crate::value::Value;

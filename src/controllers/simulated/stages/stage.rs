@@ -19,7 +19,7 @@ use crate::value::Value;
 pub struct Stage {
     pub(super) name: String,
     pub(crate) of: StagedKind,
-    /// What an object fits; `None` for a stage that none fits.
+    /// The requirements for objects; `None` for a stage that no object fits.
     pub(super) selector: Option<Vec<Requirement>>,
     pub(super) weight: u64,
     pub(super) weight_from: Option<Query>,
@@ -63,14 +63,15 @@ impl Stage {
         }
     }
 
-    /// What is done for an object at the end of its stay.
+    /// The actions for an object at the end of its stay.
     pub(crate) fn actions(&self, object: &Value, context: &TemplateContext) -> Result<Vec<StageAction>, StageError> {
         let told = |fault: StageFault| StageError { stage: self.name.clone(), fault };
         self.steps.iter().map(|step| step.action(object, context).map_err(told)).collect()
     }
 }
 
-/// Whether an object that is in a stage may stay in it: as long as it fits, unless others that it fits have come to outweigh it.
+/// Whether an object that is in a stage may stay in it: as long as it fits, unless other stages that fit now outweigh
+/// it.
 pub(crate) fn may_stay(stages: &[Stage], at: usize, object: &Value) -> bool {
     let outweighs = |stage: &Stage| stage.fits(object) && stage.weight(object) > 0;
     stages[at].fits(object) && (stages[at].weight(object) > 0 || !stages.iter().any(outweighs))
@@ -99,7 +100,7 @@ pub(crate) fn stage_of(stages: &[Stage], object: &Value) -> Option<usize> {
     chosen.map(|(at, _)| *at)
 }
 
-/// A number that an object has in its present state.
+/// A number that depends only on the object's current state.
 fn pseudo_random(object: &Value, salt: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     let field = |name: &str| object.str_at(&["metadata", name]).to_owned();

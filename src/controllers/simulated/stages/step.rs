@@ -1,4 +1,4 @@
-//! What is done for an object at the end of a stage: its steps, and what they come to for the object.
+//! The steps at the end of a stage, and the resulting actions for an object.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ pub(super) enum StageStep {
     Delete,
 }
 
-/// What becomes of the finalizers of an object.
+/// A change of an object's finalizers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FinalizerChange {
     pub add: Vec<String>,
@@ -26,7 +26,7 @@ pub(crate) struct FinalizerChange {
 }
 
 impl FinalizerChange {
-    /// The finalizers that an object is to have, each once; `None` where it has these.
+    /// The finalizers that an object must have, each once; `None` if it already has these.
     pub fn of(&self, object: &Value) -> Option<Vec<Value>> {
         let old: Vec<&str> = object.items_at(&["metadata", "finalizers"]).iter().filter_map(Value::as_str).collect();
         let kept = old.iter().copied().filter(|name| !self.empty && !self.remove.iter().any(|it| it == name));
@@ -45,7 +45,7 @@ pub(crate) struct StageEvent {
     pub message: String,
 }
 
-/// What is to be done for an object at the end of a stage.
+/// An action for an object at the end of a stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StageAction {
     Event(StageEvent),

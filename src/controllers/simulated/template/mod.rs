@@ -1,8 +1,8 @@
 //! Templates of stages: the part of Go's `text/template` that kwok's stages use.
 //!
-//! In: a text with actions in `{{ }}`, and an object. Out: the text that they make. Variables, `if`, `range`, `with`, pipelines
-//! and the functions in `nodes::FUNCTIONS` are known; all else is refused when the text is read. What is made has a bound, and
-//! so have the steps.
+//! In: a text with actions in `{{ }}`, and an object. Out: the resulting text. Variables, `if`, `range`, `with`,
+//! pipelines and the functions in `nodes::FUNCTIONS` are supported; everything else is refused when the text is parsed.
+//! The size of the output and the number of steps are limited.
 
 mod nodes;
 mod parse;
@@ -19,12 +19,12 @@ pub use self::run::TemplateContext;
 pub(super) struct Template(Vec<TemplateNode>);
 
 impl Template {
-    /// Errors: what of the text is not understood.
+    /// Errors: the part of the text that can't be parsed.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
         parse::parse(text).map(Template)
     }
 
-    /// What it makes of an object. Errors: a value that an action can't take, or a bound that is met.
+    /// The text for an object. Errors: a value that an action can't use, or an exceeded limit.
     pub fn render(&self, object: &Value, context: &TemplateContext) -> Result<String, TemplateError> {
         run::render(&self.0, object, context)
     }

@@ -1,9 +1,9 @@
-//! What a template is made of, and what bounds it.
+//! The nodes of a template, and its limits.
 
 use super::super::query::text_of;
 use crate::value::Value;
 
-/// How long a text may become, and all that functions make for it together; and how many actions may be carried out for it.
+/// The size limit of a text and of everything that functions produce for it; and the limit of executed actions.
 pub(super) const BYTES_MAX: usize = 1 << 20;
 pub(super) const STEPS_MAX: usize = 100_000;
 /// How deep parentheses and blocks may be nested.
@@ -36,7 +36,7 @@ pub(super) const FUNCTIONS: [&str; 23] = [
     "YAML",
 ];
 
-/// Why there is no template, or no text of it.
+/// Why a template can't be parsed, or not be rendered.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum TemplateError {
     #[error("the template has {{{{ without }}}}")]

@@ -1,4 +1,4 @@
-//! Reading a template: its text is split at the actions, which make blocks and expressions.
+//! Parses a template: its text is split at the actions, which form blocks and expressions.
 
 use super::nodes::{DEPTH_MAX, FUNCTIONS, Operand, Pipe, TemplateError, TemplateNode};
 use crate::value::{Value, json};

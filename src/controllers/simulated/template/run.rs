@@ -10,14 +10,15 @@ use super::super::query::text_of;
 use super::nodes::{BYTES_MAX, DEPTH_MAX, Operand, STEPS_MAX, TemplateError, TemplateNode};
 use crate::value::{Map, Value, json, yaml};
 
-/// What a template is told beside the object.
+/// The input of a template besides the object.
 pub struct TemplateContext {
     pub now: Timestamp,
     /// Those of a pod, or of a node.
     pub addresses: Option<Addresses>,
 }
 
-/// The text that the nodes of a template make of an object. Errors: a value that an action can't take, or a bound that is met.
+/// The text that a template's nodes produce for an object. Errors: a value that an action can't use, or an exceeded
+/// limit.
 pub(super) fn render(
     nodes: &[TemplateNode],
     object: &Value,
@@ -34,7 +35,7 @@ struct Run<'r> {
     context: &'r TemplateContext,
     variables: Vec<(String, Value)>,
     text: String,
-    /// How many bytes functions have made: variables may keep them, and functions make more of these.
+    /// How many bytes functions have produced: variables may keep them, and functions may multiply these.
     made: usize,
     steps: usize,
 }

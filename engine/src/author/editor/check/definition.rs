@@ -35,7 +35,7 @@ pub struct CompiledDefinition {
     verdict: Arc<DefinitionErrors>,
 }
 
-/// What is wrong with a definition, by its fields.
+/// The errors of a definition, by its fields.
 struct DefinitionErrors {
     unknown: Vec<String>,
     errors: ErrorList,

@@ -36,7 +36,7 @@ pub fn lint(manifests: &[&Value]) -> Vec<(usize, Finding)> {
 pub fn lint_in(minor: Minor, manifests: &[&Value]) -> Vec<(usize, Finding)> {
     let mut catalog = Catalog::of_minor(minor);
     for manifest in manifests.iter().filter(|manifest| manifest.str_at(&["kind"]) == "CustomResourceDefinition") {
-        // What is wrong with definitions is told elsewhere.
+        // The errors of definitions is told elsewhere.
         _ = catalog.add(manifest);
     }
     lint_among(&catalog, manifests)

@@ -1,4 +1,4 @@
-//! What a call costs by the sizes of its arguments, and what is known of what it gives.
+//! The estimated cost of a call by the sizes of its arguments, and what is known of its result.
 
 use super::Coster;
 use super::sizes::EntrySizes;
@@ -15,16 +15,16 @@ pub(super) struct SizedArgument<'e> {
     size: Option<Range>,
 }
 
-/// What an overload makes of the sizes of its arguments.
+/// The estimate for an overload, given the sizes of its arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct Estimate {
     /// The cost apart from that of the arguments.
     pub cost: Range,
-    /// What the arguments cost, where not all of them are evaluated; else it is their sum.
+    /// The cost of the arguments if not all of them are evaluated; else it is their sum.
     pub arguments: Option<Range>,
-    /// The size of the result, where something is known about it.
+    /// The size of the result, if something is known about it.
     pub result: Option<Range>,
-    /// The sizes of what the result contains.
+    /// The sizes of the result's contents.
     pub entry: Option<EntrySizes>,
     /// The result is an element of the first argument: the step to it.
     pub step: Option<&'static str>,
@@ -34,7 +34,7 @@ impl Estimate {
     /// One step.
     pub const ONE: Estimate = Estimate::of(Range::fixed(model::CALL));
 
-    /// An estimate of this cost, of a result whose size is not known.
+    /// An estimate with this cost and a result of unknown size.
     pub const fn of(cost: Range) -> Estimate {
         Estimate { cost, arguments: None, result: None, entry: None, step: None }
     }
@@ -50,7 +50,7 @@ impl Estimate {
 pub struct Sizes<'c, 'e> {
     pub(super) coster: &'c Coster<'e>,
     pub(super) nodes: &'c [SizedArgument<'e>],
-    /// Of the arguments without the target.
+    /// The costs of the arguments without the target.
     pub(super) costs: &'c [Range],
 }
 
@@ -74,7 +74,7 @@ impl<'e> Sizes<'_, 'e> {
         self.nodes.get(at)?.size
     }
 
-    /// What evaluating the argument at `at` costs, of a call without a target.
+    /// The cost of evaluating the argument at `at`, in a call without a target.
     pub fn cost(&self, at: usize) -> Range {
         self.costs.get(at).copied().unwrap_or_default()
     }
@@ -84,17 +84,17 @@ impl<'e> Sizes<'_, 'e> {
         self.nodes.get(at).map(|node| self.coster.checked.ty(node.expr.id))
     }
 
-    /// The sizes of what the argument at `at` contains.
+    /// The sizes of the contents of the argument at `at`.
     pub fn entry(&self, at: usize) -> Option<EntrySizes> {
         self.coster.entry(self.nodes.get(at)?.expr)
     }
 
-    /// The sizes of what either of two arguments contains.
+    /// The sizes of the contents of either of two arguments.
     pub fn either_entry(&self, left: usize, right: usize) -> Option<EntrySizes> {
         Some(self.entry(left)?.union(self.entry(right)?))
     }
 
-    /// The argument at `at`, if it is an integer's literal.
+    /// The argument at `at`, if it is an integer literal.
     pub fn int(&self, at: usize) -> Option<i64> {
         match self.nodes.get(at)?.expr.kind {
             ExprKind::Constant(Constant::Int(number)) => Some(number),
@@ -102,18 +102,18 @@ impl<'e> Sizes<'_, 'e> {
         }
     }
 
-    /// The same, 0 if it is negative; `otherwise` for what is not a literal.
+    /// The same, 0 if it is negative; `otherwise` if it is not a literal.
     pub fn unsigned(&self, at: usize, otherwise: u64) -> u64 {
         self.int(at).map_or(otherwise, |number| u64::try_from(number).unwrap_or(0))
     }
 
-    /// What comparing the first two arguments costs, as far as the shorter one goes.
+    /// The cost of comparing the first two arguments, up to the length of the shorter one.
     pub fn comparison(&self) -> Range {
         let shorter_max = self.size(0).max.min(self.size(1).max);
         Range::new(shorter_max.min(1), shorter_max).scale(model::TRAVERSAL)
     }
 
-    /// What going through the elements of the first argument costs; `None` if its type is not that of a list.
+    /// The cost of visiting the elements of the first argument; `None` if its type is not a list.
     pub fn each_element(&self) -> Option<Range> {
         let size = self.size(0);
         let path = self.element_path(0)?;
@@ -129,12 +129,12 @@ impl<'e> Sizes<'_, 'e> {
         })
     }
 
-    /// The size that the elements of the argument at `at` are declared with; `None` if its type is not that of a list.
+    /// The declared size of the elements of the argument at `at`; `None` if its type is not a list.
     pub fn element_size(&self, at: usize) -> Option<Range> {
         Some(self.coster.declared_size(&self.element_path(at)?).unwrap_or(Range::UNKNOWN))
     }
 
-    /// Where the elements of a list are.
+    /// The path of the elements of a list.
     fn element_path(&self, at: usize) -> Option<Path<'e>> {
         let list = self.nodes.get(at)?;
         match self.coster.checked.ty(list.expr.id) {

@@ -1,4 +1,4 @@
-//! The range of what an expression can cost, by the bounds that its schema sets to sizes.
+//! The range of an expression's possible cost, by the limits that its schema sets for sizes.
 
 mod call;
 mod sizes;
@@ -16,7 +16,7 @@ use crate::cel::declared::DeclType;
 use crate::cel::types::Type;
 use crate::meta::minor::Minor;
 
-/// The version of Kubernetes from which on the size of what a comprehension makes is known.
+/// The version of Kubernetes since which the size of a comprehension's result is known.
 const FOLDS_SIZED_SINCE: Minor = Minor::of(30);
 
 /// The range of the cost of one evaluation of `expr`, whose variables are all declared as `root`.
@@ -24,8 +24,9 @@ pub fn estimate(expr: &CheckedExpr, root: &DeclType) -> Range {
     Coster::new(expr, &|_| Some(root)).cost(&expr.ast.expr)
 }
 
-/// [`estimate()`] of an expression that no server estimates, with several variables: `root` declares each; `None` for one of
-/// an unknown size. What `string()` makes of numbers and times has a length here, while servers take it to be unbounded.
+/// [`estimate()`] of an expression that no server estimates, with several variables: `root` declares each; `None` for
+/// one of an unknown size. The texts that `string()` makes of numbers and times have a length here, while servers
+/// assume them to be unbounded.
 pub fn estimate_with<'e>(expr: &'e CheckedExpr, root: &'e dyn Fn(&str) -> Option<&'e DeclType>) -> Range {
     Coster { knows_conversions: true, ..Coster::new(expr, root) }.cost(&expr.ast.expr)
 }
@@ -78,7 +79,7 @@ impl<'e> Coster<'e> {
     fn cost_ident(&mut self, id: ExprId, name: &'e str) -> Range {
         let path = match self.local(name) {
             Some(local) => local.path.clone(),
-            // Where accumulators are not followed, nothing leads to what they hold.
+            // If accumulators are not tracked, there is no path to their contents.
             None if name == ACCUMULATOR => Path::default(),
             None => Path::of_variable(name),
         };
@@ -121,7 +122,7 @@ impl<'e> Coster<'e> {
         cost
     }
 
-    /// What a macro such as `sortBy` binds a variable with: the body is evaluated once.
+    /// The cost of a variable bound by a macro such as `sortBy`: the body is evaluated once.
     fn cost_bind(&mut self, id: ExprId, bind: &'e Comprehension) -> Range {
         let cost = self.cost(&bind.iter_range).plus(self.cost(&bind.accu_init));
         self.push_accumulator(bind);
@@ -227,7 +228,7 @@ impl<'e> Coster<'e> {
     }
 }
 
-/// Whether a comprehension does nothing but to give a value a name.
+/// Whether a comprehension only binds a value to a name.
 fn is_bind(fold: &Comprehension) -> bool {
     matches!(&fold.iter_range.kind, ExprKind::List(list) if list.elements.is_empty())
         && fold.loop_condition.kind == ExprKind::Constant(Constant::Bool(false))
@@ -331,7 +332,7 @@ mod tests {
 
     #[test]
     fn a_path_may_be_overwritten_by_its_neighbour() {
-        // The elements of `texts` are taken to be those of `short`, so their size is unknown.
+        // The elements of `texts` are mistaken for those of `short`, so their size is unknown.
         check("self.deep.all(d, d.list.all(i, i.texts.all(t, i.short == 'a' && t.contains('b'))))", 3, u64::MAX);
         check("self.deep.all(d, d.list.all(i, i.texts.all(t, t.contains('b') && i.short == 'a')))", 3, 17183);
     }

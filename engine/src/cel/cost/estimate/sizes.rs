@@ -1,4 +1,4 @@
-//! What is known of the size of values: by literals, by the schema, by what a variable stands for.
+//! What is known of the size of values: from literals, from the schema, from the values of variables.
 
 use super::Coster;
 use crate::cel::ast::{Comprehension, Constant, Expr, ExprId, ExprKind};
@@ -27,7 +27,7 @@ pub(super) struct Local<'e> {
     pub entry: Option<EntrySizes>,
 }
 
-/// The version of Kubernetes that brought sizes of elements, and of what an accumulator holds.
+/// The version of Kubernetes that added sizes of elements, and of the contents of accumulators.
 const ENTRIES_SINCE: Minor = Minor::of(33);
 /// Before this one, messages had the size 0.
 const MESSAGES_UNSIZED_SINCE: Minor = Minor::of(31);
@@ -43,8 +43,8 @@ impl<'e> Coster<'e> {
         self.size(expr).unwrap_or(Range::UNKNOWN)
     }
 
-    /// The size of what `expr` evaluates to. What a path says comes before what the type says: numbers in an object have
-    /// the size 0 that they are declared with.
+    /// The size of the value of `expr`. A path takes precedence over the type: numbers in an object have their declared
+    /// size, 0.
     pub(super) fn size(&mut self, expr: &'e Expr) -> Option<Range> {
         if let Some(size) = get(&self.sizes, expr.id) {
             return Some(*size);
@@ -68,7 +68,7 @@ impl<'e> Coster<'e> {
         }
     }
 
-    /// Whether sizes of elements are looked at.
+    /// Whether sizes of elements are tracked.
     pub(super) fn knows_entries(&self) -> bool {
         self.checked.minor >= ENTRIES_SINCE
     }
@@ -98,7 +98,7 @@ impl<'e> Coster<'e> {
         get(&self.paths, expr.id).cloned().unwrap_or_default()
     }
 
-    /// What the declared type at the end of `path` says; the first step is a variable.
+    /// The size by the declared type at the end of `path`; the first step is a variable.
     pub(super) fn declared_size(&self, path: &Path<'e>) -> Option<Range> {
         path.read(|steps| {
             let (variable, steps) = steps.split_first()?;

@@ -18,15 +18,16 @@ use crate::cel::cost::actual::{comparison, equality};
 use crate::cel::cost::model;
 use crate::work;
 
-/// What a step comes to.
+/// The result of a step.
 pub(super) type StepResult<'a> = Result<Value<'a>, EvalError>;
 
-/// What a variable is: nothing, if the activation has none of it; an error, if the host's value does not fit its form.
+/// The value of a variable: `None` if the activation does not have it; an error if the host's value does not fit its
+/// form.
 pub type BoundValue<'a> = Option<Result<Value<'a>, EvalError>>;
 
-/// Variables that are evaluated as they are asked for: what [`Map::Variables`](super::map::Map) stands for.
+/// Variables that are evaluated on use: the content of [`Map::Variables`](super::map::Map).
 pub trait Compose<'a> {
-    /// The value of the variable `name`; `None` where there is none of the name.
+    /// The value of the variable `name`; `None` if there is no such variable.
     fn value(&self, name: &str) -> Option<Result<Value<'a>, EvalError>>;
 }
 
@@ -46,17 +47,17 @@ pub(super) struct Machine<'a, 'm> {
 enum Local<'a> {
     #[default]
     Unset,
-    /// The start of an accumulator: evaluated when it is first asked for, if ever.
+    /// The initial accumulator: evaluated on first use, if ever.
     Pending(&'a PlanNode),
     Set(StepResult<'a>),
-    /// An item of the range; it is read when it is asked for.
+    /// An item of the range; it is read on use.
     Item {
         list: List<'a>,
         index: usize,
     },
 }
 
-/// The evaluation costs more than it may.
+/// The evaluation exceeded its cost limit.
 struct LimitExceeded;
 
 impl From<LimitExceeded> for EvalError {
@@ -65,7 +66,7 @@ impl From<LimitExceeded> for EvalError {
     }
 }
 
-/// Whether a step ended the evaluation: whoever is told hands it on, and charges nothing more.
+/// Whether a step ended the evaluation: then the result is passed on, and nothing more is charged.
 fn is_over<T>(outcome: &Result<T, EvalError>) -> bool {
     outcome.as_ref().is_err_and(EvalError::is_final)
 }
@@ -80,7 +81,7 @@ impl<'a, 'm> Machine<'a, 'm> {
         Machine { names, variables, composed: None, locals, scope: CallScope::default(), cost: 0, limit }
     }
 
-    /// The same with variables that are evaluated as they are asked for.
+    /// The same with variables that are evaluated on use.
     pub(super) fn with_composed(mut self, composed: Option<&'m dyn Compose<'a>>) -> Self {
         self.composed = composed;
         self
@@ -242,7 +243,7 @@ impl<'a, 'm> Machine<'a, 'm> {
         let size = second.content_size();
         self.charge(if how.is_by_size { comparison(first.content_size(), size) } else { equality(first, size) })?;
         let equal = left?.is(&right?);
-        // What can't be compared is not equal.
+        // Values that can't be compared are not equal.
         if how.is_equals { equal.map(Value::Bool) } else { Ok(Value::Bool(equal != Ok(true))) }
     }
 }
@@ -269,7 +270,7 @@ impl ConstantSet {
     }
 }
 
-/// What comes of a value where an optional is wanted.
+/// The result for a value that is not an optional.
 fn not_optional(value: Value<'_>, how: NoOptional) -> StepResult<'_> {
     match how {
         NoOptional::Fails => Err(EvalError::no_such_overload()),

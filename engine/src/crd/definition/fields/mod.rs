@@ -1,4 +1,4 @@
-//! Reading a definition that is of the published type, and writing it.
+//! Reading and writing definitions by the published type.
 
 use super::{
     API_VERSION, ClientConfig, Condition, Conversion, Definition, KIND, ServiceReference, Spec, Status, Subresources,
@@ -14,10 +14,10 @@ use crate::types::field_value::{FieldValue, GivenEmpty, WrittenFields, read};
 use crate::types::{self, Message};
 use crate::value::{Value, base64};
 
-/// Where their types are published.
+/// The package of the published types.
 const PACKAGE: &str = "apiextensions.v1";
 
-/// Reads a definition; also tells what a strict reader minds.
+/// Reads a definition; also returns the findings for strict validation.
 ///
 /// # Errors
 ///
@@ -26,20 +26,20 @@ pub fn decode(value: &Value) -> Result<(Definition, Findings), UnmarshalError> {
     decode_in(Minor::NEWEST, value)
 }
 
-/// [`decode`] as that version of Kubernetes does it: it does not know fields that came later.
+/// [`decode`] as that version of Kubernetes does it: later fields are unknown.
 ///
-/// The value is read twice: by the types for what Go says of it, and then for what is held.
+/// The value is read twice: by the published types for Go's errors, then into a [`Definition`].
 ///
 /// # Errors
 ///
 /// Go's text for the first value of a wrong type.
 pub fn decode_in(minor: Minor, value: &Value) -> Result<(Definition, Findings), UnmarshalError> {
     let findings = published(KIND).check(minor, value)?;
-    // Who owns lists of a definition that came empty is not told apart.
+    // Ownership of empty lists in a definition is not tracked.
     Ok((read_in(minor, value), Findings { empty: Vec::new(), ..findings }))
 }
 
-/// Reads a definition that [`decode_in`] has taken before.
+/// Reads a definition that [`decode_in`] accepted before.
 pub fn read_in(minor: Minor, value: &Value) -> Definition {
     let metadata = value.get("metadata").and_then(|metadata| object_meta::decode(metadata).ok());
     Definition {
@@ -249,7 +249,7 @@ impl FieldValue for Conversion {
         let names_versions =
             webhook.is_some_and(|webhook| webhook.get("conversionReviewVersions").is_some_and(|it| !it.is_null()));
         let webhook: Option<WebhookConversion> = webhook.map(FieldValue::read).unwrap_or_default();
-        // An empty one is nothing: Kubernetes holds what is in it, not itself.
+        // An empty webhook counts as none: Kubernetes keeps its parts, not the webhook itself.
         let webhook = webhook.filter(|webhook| names_versions || webhook.client_config.is_some());
         Conversion { strategy: read(value, "strategy"), webhook }
     }
@@ -305,7 +305,7 @@ impl FieldValue for ClientConfig {
     }
 }
 
-/// Bytes in base64, without the line breaks, which are gone once it is written again; none where there are no bytes.
+/// Bytes in base64, without line breaks, which are dropped when it is written; `None` if there are no bytes.
 fn read_bytes(value: &Value) -> Option<String> {
     let text = match value {
         Value::String(text) => text.replace(['\r', '\n'], ""),

@@ -35,7 +35,7 @@ fn a_new_definition_has_an_empty_status_but_for_its_storage_version() {
     assert_eq!(json::encode_to_string(&definition.encode()), json::encode_to_string(&value(expected)));
 }
 
-/// A value of a type with every field set; a schema within a schema is a short one.
+/// A value of a type with every field set; nested schemas are short.
 fn filled(message: &Message, depth: usize) -> Value {
     const DEPTH_MAX: usize = 8;
     let one = |field: &Field| match field.kind {

@@ -1,7 +1,7 @@
 //! Engine, gadgets.example.com/v1: a kind that nobody serves.
 //!
-//! This file and the types in `schemas/made-up` are all that there is of it. `http::made_up` drives it through every verb and
-//! representation, to hold that a kind takes no more.
+//! It consists only of this file and the types in `schemas/made-up`. `http::made_up` tests it with every verb and
+//! representation, to ensure that a kind needs nothing else.
 
 use crate::crd::{Column, SelectorForm, ServedVersion};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};

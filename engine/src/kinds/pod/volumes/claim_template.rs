@@ -27,7 +27,7 @@ pub fn claim_name(volume: &FieldRef<'_>, context: &VolumeContext<'_>) -> ErrorLi
     faults.map(|fault| Error::invalid(&at, context.volume_name, why(fault))).collect()
 }
 
-/// What is wrong with the template of a claim. Of its metadata only labels and annotations are used.
+/// The errors of the template of a claim. Only the labels and annotations of its metadata are used.
 pub fn validate_claim_template(template: &FieldRef<'_>) -> ErrorList {
     let mut errors = metadata::validate_of_template(&template.field("metadata"));
     errors.extend(claim::validate_spec(&template.field("spec"), &claim::ClaimValidationOptions::default()));

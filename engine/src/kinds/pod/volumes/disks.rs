@@ -51,7 +51,7 @@ pub fn fibre_channel(source: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// What a reference to a secret must say, if there is one.
+/// The required fields of a reference to a secret, if there is one.
 fn secret_reference(source: &FieldRef<'_>, fields: &[&str]) -> ErrorList {
     let secret = source.field("secretRef");
     if secret.is_set() { checks::required_fields(&secret, fields) } else { ErrorList::new() }

@@ -1,4 +1,4 @@
-//! Files and variables that hold fields of the pod itself.
+//! Files and variables that contain fields of the pod itself.
 
 use crate::kinds::checks;
 use crate::meta::field::{Error, ErrorList};
@@ -8,7 +8,7 @@ use crate::meta::quantity::Quantity;
 
 use super::paths;
 
-/// Fields of the pod that a file may hold.
+/// Fields of the pod that a file may contain.
 const FILE_FIELDS: [&str; 5] =
     ["metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid"];
 /// Fields that the first version of the API knows.
@@ -44,7 +44,7 @@ const SIZE_DIVISORS: [&str; 13] = ["1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki
 pub fn volume(source: &FieldRef<'_>) -> ErrorList {
     let mut errors: ErrorList = paths::file_mode(&source.field("defaultMode")).into_iter().collect();
     for item in source.field("items").items() {
-        // The reference tells which field is wrong, and not of which item.
+        // The reference names the wrong field, but not its item.
         errors.extend(file(&FieldRef::new(item.value(), *source.path())));
     }
     errors
@@ -146,7 +146,7 @@ pub fn resource_reference(reference: &FieldRef<'_>, is_volume: bool) -> ErrorLis
     errors
 }
 
-/// The unit in which a resource is told.
+/// The unit in which a resource is expressed.
 fn divisor(reference: &FieldRef<'_>, resource: &str) -> Option<Error> {
     const SIZES: &str = "1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1Ei";
     let field = reference.field("divisor");

@@ -10,7 +10,7 @@ use crate::meta::pattern::Pattern;
 use super::disks;
 use super::source::VolumeContext;
 
-/// Bytes of `VOLUME:PORTAL` where the initiator has a name.
+/// The most bytes of `VOLUME:PORTAL` if the initiator has a name.
 const NAME_BYTES_MAX: usize = 64;
 const NAME_TOO_LONG: &str = "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if \
                              iscsi.initiatorName is specified.";
@@ -53,7 +53,7 @@ pub fn persistent_iscsi(source: &FieldRef<'_>, context: &VolumeContext<'_>) -> E
     errors
 }
 
-/// Names of volumes are part of names of the node's where the initiator has one.
+/// If the initiator has a name, the names of volumes are part of names on the node.
 pub fn name_length(volume: &FieldRef<'_>, context: &VolumeContext<'_>) -> ErrorList {
     let source = volume.field("iscsi");
     let portal = source.field("targetPortal").text();

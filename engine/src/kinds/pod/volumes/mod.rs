@@ -1,7 +1,7 @@
-//! The volumes of a pod: their names, and what each is made of.
+//! The volumes of a pod: their names and sources.
 //!
-//! In: the field `volumes` of a pod's spec, in the form that its Go type gives it. Out: what is wrong with it, and which volumes
-//! containers may mount. The sources that persistent volumes have, too, are checked by the same functions.
+//! In: the field `volumes` of a pod's spec, in the form that its Go type gives it. Out: the errors, and the volumes
+//! that containers may mount. The sources that persistent volumes have, too, are checked by the same functions.
 //!
 //! Source: `ValidateVolumes` in `pkg/apis/core/validation` of Kubernetes 1.36, with the types of 1.37.
 
@@ -49,8 +49,8 @@ impl<'v> Volumes<'v> {
     }
 }
 
-/// What is wrong with the volumes of a pod, and those that are right. `pod_metadata` is that of the pod itself; a template's is not
-/// known to be that of the pods.
+/// The errors of the volumes of a pod, and those that are valid. `pod_metadata` is that of the pod itself; a template's
+/// is not known to be that of the pods.
 pub fn validate_volumes<'v>(
     volumes: &'v FieldRef<'v>,
     pod_metadata: Option<&Value>,

@@ -8,7 +8,7 @@ pub fn no_backsteps(path: &FieldRef<'_>) -> Option<Error> {
     path.text().split('/').any(|part| part == "..").then(|| path.invalid("must not contain '..'"))
 }
 
-/// The path is relative and stays below where it starts.
+/// The path must be relative and stay below its start.
 pub fn descending(path: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     if path.text().starts_with('/') {

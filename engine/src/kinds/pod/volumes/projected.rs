@@ -16,7 +16,7 @@ use super::{downward_api, files, paths};
 const TOKEN_SECONDS_MIN: i64 = 10 * 60;
 const TOKEN_SECONDS_MAX: i64 = 1 << 32;
 const CERTIFICATE_SECONDS_MIN: i64 = 60 * 60;
-/// What signers of Kubernetes itself grant, and what others may.
+/// The maximum lifetimes of certificates by Kubernetes' own signers and by others.
 const KUBERNETES_CERTIFICATE_SECONDS_MAX: i64 = 24 * 60 * 60;
 const CERTIFICATE_SECONDS_MAX: i64 = 91 * 24 * 60 * 60;
 const KEY_TYPES: [&str; 6] = ["RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519"];
@@ -98,7 +98,7 @@ fn own_fields(part: &FieldRef<'_>, volume: &FieldRef<'_>, taken: &mut Paths) -> 
     errors
 }
 
-/// A service account's token. Its path is told as one of the volume.
+/// A service account's token. Errors report its path as one of the volume.
 fn token(part: &FieldRef<'_>, volume: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let mut errors = ErrorList::new();
     let seconds = part.field("expirationSeconds");

@@ -4,12 +4,12 @@ use crate::kinds::pod::PodValidationOptions;
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 
-/// What a source is checked with.
+/// The context for checking a source.
 #[derive(Clone, Copy, Debug)]
 pub struct VolumeContext<'c> {
-    /// Of the volume in the pod, or of the persistent volume.
+    /// The name of the volume in the pod, or of the persistent volume.
     pub volume_name: &'c str,
-    /// Empty where it is not known.
+    /// Empty if it is unknown.
     pub pod_name: &'c str,
     pub options: &'c PodValidationOptions,
 }
@@ -21,21 +21,21 @@ type SourceCheck = fn(&FieldRef<'_>, &VolumeContext<'_>) -> ErrorList;
 pub struct Source {
     /// Its field.
     name: &'static str,
-    /// What the reference calls it in errors of the source, and where it is one too many. It misspells some.
+    /// The reference's name for it in errors of the source, and in the error about a second source. It misspells some.
     checked_at: &'static str,
     refused_at: &'static str,
     check: SourceCheck,
-    /// What is checked beside the source: of the volume.
+    /// A check of the volume itself, in addition to the source.
     of_volume: Option<OfVolume>,
     /// Whether it is never one too many.
     is_beside_others: bool,
 }
 
-/// A check that a source asks of its volume.
+/// A check of the volume that a source requires.
 #[derive(Clone, Copy, Debug)]
 struct OfVolume {
     check: SourceCheck,
-    /// Whether even where the source is one too many.
+    /// Whether it is made even if the source is one too many.
     always: bool,
 }
 
@@ -71,7 +71,7 @@ impl Source {
     }
 }
 
-/// What is wrong with the sources of `volume`, of which there must be one.
+/// The errors of the sources of `volume`, which must have exactly one.
 pub fn validate_one(volume: &FieldRef<'_>, sources: &[Source], context: &VolumeContext<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut has_source = false;

@@ -1,4 +1,4 @@
-//! What is odd about containers.
+//! Warnings about containers.
 
 use std::collections::HashSet;
 
@@ -21,7 +21,7 @@ pub fn of(spec: &FieldRef<'_>, annotations: &FieldRef<'_>, is_template: bool) ->
                 warnings.push(format!(r#"{path}: non-functional in v1.27+; use the "seccompProfile" field instead"#));
             }
         }
-        // For a Pod this is told while the annotation becomes a field.
+        // For a Pod this is reported when the annotation is converted to a field.
         if is_template && !context.field("appArmorProfile").is_set() {
             let key = format!("{APP_ARMOR_CONTAINER}{}", container.text_of("name"));
             let annotation = annotation(annotations, &key);

@@ -1,4 +1,4 @@
-//! What the writer of a pod or template is warned of, though it is valid.
+//! Warnings about valid pods and templates.
 //!
 //! Source: `pkg/api/pod/warnings.go`, release 1.36.
 
@@ -24,7 +24,7 @@ const DEPRECATED_ANNOTATIONS: [(&str, &str); 3] = [
     ("security.alpha.kubernetes.io/sysctls", r#"non-functional in v1.11+; use the "sysctls" field instead"#),
     ("security.alpha.kubernetes.io/unsafe-sysctls", r#"non-functional in v1.11+; use the "sysctls" field instead"#),
 ];
-/// Kinds of volumes that are gone or going, each with the name that the warning has for its field.
+/// Kinds of volumes that were removed or are deprecated, each with the name of its field in the warning.
 const DEPRECATED_VOLUMES: [(&str, &str, &str); 9] = [
     ("photonPersistentDisk", "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
     ("gitRepo", "gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
@@ -128,7 +128,7 @@ fn of_volumes(volumes: &FieldRef<'_>) -> Vec<String> {
     let mut warnings = Vec::new();
     for volume in volumes.items() {
         for (index, (name, told, what)) in DEPRECATED_VOLUMES.iter().enumerate() {
-            // The claim of a volume stands between these in the reference.
+            // The warning about the claim of a volume comes between these in the reference.
             if index == 7 {
                 warnings.extend(of_claim_template(&volume.field("ephemeral").field("volumeClaimTemplate")));
             }
@@ -156,7 +156,7 @@ fn fraction(list: &FieldRef<'_>, name: &str) -> Option<String> {
     })
 }
 
-/// What stands twice in a list, and secrets without a name.
+/// Duplicates in lists, and secrets without a name.
 fn of_lists(spec: &FieldRef<'_>) -> Vec<String> {
     let mut warnings = Vec::new();
     for (list, key) in [("hostAliases", "ip"), ("imagePullSecrets", "name")] {

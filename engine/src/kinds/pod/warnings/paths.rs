@@ -6,7 +6,7 @@ use crate::value::{Value, go_quote};
 /// DIFFERS: how many pairs of paths of a volume are compared. Kubernetes compares all of them.
 const PAIRS_MAX: usize = 100_000;
 
-/// A file, and what it is made of where that is not the volume itself.
+/// A file, and its source if that is not the volume itself.
 struct File {
     path: String,
     source: String,
@@ -22,7 +22,7 @@ impl File {
         if self.source.is_empty() { path } else { format!("{path} ({})", self.source) }
     }
 
-    /// Whether one can't be where the other is.
+    /// Whether the two paths conflict.
     fn overlaps(&self, other: &File) -> bool {
         let is_below = |path: &str, root: &str| path.strip_prefix(root).is_some_and(|rest| rest.starts_with('/'));
         let (this, other) = (self.path.as_str(), other.path.as_str());

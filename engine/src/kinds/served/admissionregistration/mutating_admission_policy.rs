@@ -14,7 +14,7 @@ use crate::policy::mutation::MutationType;
 use crate::value::Value;
 
 const REINVOCATION: [&str; 2] = ["IfNeeded", "Never"];
-/// The ways to change, each with where its expression is.
+/// The patch types, each with the field of its expression.
 const PATCHES: [&str; 2] = ["ApplyConfiguration", "JSONPatch"];
 
 pub static KINDS: [&Kind; 3] = [&V1, &V1BETA1, &V1ALPHA1];

@@ -1,4 +1,5 @@
-//! MutatingAdmissionPolicyBinding, admissionregistration.k8s.io/v1, v1beta1 and v1alpha1: where a policy counts, with which parameters.
+//! MutatingAdmissionPolicyBinding, admissionregistration.k8s.io/v1, v1beta1 and v1alpha1: where a policy applies, and
+//! with which parameters.
 //!
 //! Source: `pkg/apis/admissionregistration/validation`, release 1.36.
 

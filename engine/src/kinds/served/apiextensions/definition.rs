@@ -38,12 +38,12 @@ fn typed(version: &ServedVersion, object: &Value) -> Definition {
     definition::read_in(version.minor, object)
 }
 
-/// The same where nothing is asked that differs between versions of Kubernetes.
+/// The same if the result does not depend on the version of Kubernetes.
 fn typed_newest(object: &Value) -> Definition {
     definition::read_in(Minor::NEWEST, object)
 }
 
-/// Changes the typed form of `object`; what the type does not hold stays.
+/// Changes the typed form of `object`; fields outside the type stay.
 fn change(version: &ServedVersion, object: &mut Value, change: impl FnOnce(&mut Definition)) {
     let mut definition = typed(version, object);
     change(&mut definition);

@@ -17,7 +17,7 @@ use crate::value::{Map, Value, base64, go_quote};
 
 const GROUP: &str = "apiregistration.k8s.io";
 
-/// What tells who made it: it follows what is served.
+/// The label that states who created it: the server creates one for each served version.
 const MANAGED_LABEL: &str = "kube-aggregator.kubernetes.io/automanaged";
 
 const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
@@ -181,7 +181,7 @@ fn validate(object: &Value) -> ErrorList {
     errors
 }
 
-/// The name says the version and the group, and so does what a name is to be made of.
+/// The name consists of the version and the group, and so does the required name.
 fn validate_metadata(object: &Value, required: &str) -> ErrorList {
     let check = |name: &str, _: bool| {
         let faults = names::is_path_segment(name, false);

@@ -27,7 +27,7 @@ const RETENTIONS: [&str; 2] = ["whenDeleted", "whenScaled"];
 /// Fields of the spec that an update may change.
 const CHANGEABLE: [&str; 6] =
     ["replicas", "ordinals", "template", "updateStrategy", "persistentVolumeClaimRetentionPolicy", "minReadySeconds"];
-/// May change, too, since that version of Kubernetes.
+/// This field may change, too, since that version of Kubernetes.
 const HISTORY: (&str, Minor) = ("revisionHistoryLimit", Minor::of(33));
 
 pub static KINDS: [&Kind; 1] = [&Kind {
@@ -141,7 +141,7 @@ impl Strategy for StatefulSet {
     }
 }
 
-/// What validation does not look at, as it was there before the rule.
+/// Checks that validation skips, as the value was there before the rule.
 #[derive(Clone, Copy, Default)]
 struct Leniency {
     /// The service's name and the claims can't change, so they are as they were.
@@ -247,7 +247,7 @@ fn validate_selector(field: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// The template is looked at as the pods will have it, with the volumes of the claims.
+/// The template is validated as the pods will have it, with the volumes of the claims.
 fn validate_template(spec: &FieldRef<'_>, options: &template::PodValidationOptions, leniency: Leniency) -> ErrorList {
     let field = spec.field("selector");
     let Some(selector) = selector::compile(&field) else { return selector::invalid(&field, "").into() };

@@ -95,7 +95,7 @@ impl Strategy for HorizontalPodAutoscaler {
             return None;
         }
         let mut converted = convert::convert(object, api_version);
-        // Go sets them when it reads what it has stored.
+        // Go sets them when it decodes stored objects.
         if let Some(behavior) = converted.at_mut(&["spec", "behavior"]).filter(|behavior| !behavior.is_null()) {
             behavior::set_defaults(behavior);
         }
@@ -130,7 +130,7 @@ impl Strategy for HorizontalPodAutoscaler {
     }
 
     fn prepare_update(&self, version: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
-        // What v1 says in annotations belongs to the spec or the status all the same.
+        // The annotations of v1 belong to the spec or the status all the same.
         let (api_version, old) = (new.str_at(&["apiVersion"]).to_owned(), in_v2(old));
         let mut prepared = in_v2(new).into_owned();
         prepare::keep(&mut prepared, &old, self.leaves_alone(subresource));

@@ -191,7 +191,7 @@ fn validate_zone(zone: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// A job that is to be made has its selector made, too.
+/// A job that the template makes gets its selector generated.
 fn validate_job(spec: &FieldRef<'_>, options: &template::PodValidationOptions) -> ErrorList {
     let mut errors = jobs::spec::validate(spec, options);
     let (field, by_hand) = (spec.field("selector"), spec.field("manualSelector"));

@@ -131,7 +131,7 @@ impl Strategy for Job {
     }
 
     fn complete(&self, object: &mut Value) {
-        // Go sets them when it reads what it has stored.
+        // Go sets them when it decodes stored objects.
         set_labels(object);
     }
 
@@ -145,7 +145,7 @@ impl Strategy for Job {
         }
     }
 
-    /// Older versions left the pods behind.
+    /// Older versions left the pods in place.
     fn orphans_dependents(&self) -> bool {
         true
     }
@@ -179,8 +179,8 @@ fn is_selected_by_hand(job: &Value) -> bool {
     job.at(&["spec", "manualSelector"]).and_then(Value::as_bool) == Some(true)
 }
 
-/// Labels the pods with the name and the uid of the job, and selects by the uid. Labels that are there stay: validation
-/// tells where they are wrong.
+/// Labels the pods with the name and the uid of the job, and selects by the uid. Existing labels stay: validation
+/// reports wrong ones.
 fn generate_selector(job: &mut Value) {
     let name = job.str_at(&["metadata", "name"]).to_owned();
     let uid = job.str_at(&["metadata", "uid"]).to_owned();
@@ -198,7 +198,7 @@ fn drop_disabled_fields(minor: Minor, new: &mut Value, old: Option<&Value>) {
     template::drop_disabled_fields(minor, new, old);
 }
 
-/// What is wrong with a job. `has_new_labels` says whether its pods must have the labels of newer servers, too.
+/// The errors of a job. `has_new_labels` says whether its pods must have the labels of newer servers, too.
 fn validate(job: &Value, options: &template::PodValidationOptions, has_new_labels: bool) -> ErrorList {
     let mut errors = metadata::validate(job, true, names::name_is_dns1123_subdomain);
     let root = FieldRef::root(job);
@@ -221,7 +221,7 @@ fn check_host_name(root: &FieldRef<'_>, completions: i64) -> Option<Error> {
     (!names::is_dns1123_label(&host).is_empty()).then(|| name.invalid(why))
 }
 
-/// A selector that the server makes selects what it has labelled.
+/// A generated selector must select the generated labels.
 fn validate_generated_selector(job: &Value, spec: &FieldRef<'_>, has_new_labels: bool) -> ErrorList {
     let mut errors = ErrorList::new();
     let field = spec.field("selector");

@@ -1,7 +1,7 @@
-//! CertificateSigningRequest, certificates.k8s.io/v1: somebody asks a signer for a certificate.
+//! CertificateSigningRequest, certificates.k8s.io/v1: a request to a signer for a certificate.
 //!
-//! Who asks stands in the spec, which nobody changes afterwards. Approval and the certificate come through subresources of
-//! their own.
+//! The requester is recorded in the spec, which never changes afterwards. Approval and the certificate come through
+//! subresources of their own.
 //!
 //! Source: `pkg/apis/certificates/validation` and `pkg/registry/certificates/certificates`, release 1.37.
 
@@ -18,7 +18,7 @@ use crate::value::{Value, base64, go_quote};
 
 const LEGACY_SIGNER: &str = "kubernetes.io/legacy-unknown";
 const EXPIRATION_SECONDS_MIN: i64 = 600;
-/// Of a request: whether it is granted.
+/// The subresource that approves or denies a request.
 const APPROVAL: &str = "approval";
 const APPROVED: &str = "Approved";
 const DENIED: &str = "Denied";
@@ -50,7 +50,7 @@ const USAGES: [&str; 23] = [
     "timestamping",
 ];
 
-/// Somebody with a key asks to be called `a`.
+/// A client with a key requests the name `a`.
 const EXAMPLE: &str = "metadata: {name: example}\nspec: {signerName: example.com/signer, usages: [client auth], request: \
                        LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlHTE1EOENBUUF3RERFS01BZ0dBMVVFQXd3QllUQXFNQVVH\
                        QXl0bGNBTWhBUGxVY2RpOVBIWGdVN2N4cWVkeAowRmQvcVFET2hBRGZCelRUZW1KZ204dHVvQUF3QlFZREsyVndBMEVBQWR3\
@@ -177,7 +177,7 @@ fn conditions_of<'v>(object: &'v Value, type_: &str) -> Vec<&'v Value> {
     conditions(object).iter().filter(|condition| condition.str_at(&["type"]) == type_).collect()
 }
 
-/// Takes back what was changed in conditions of a type, where there are as many as before.
+/// Restores the changed conditions of a type, if there are as many as before.
 fn keep_conditions(new: &mut Value, old: &Value, type_: &str) {
     let before = conditions_of(old, type_);
     if before.len() != conditions_of(new, type_).len() {
@@ -211,7 +211,7 @@ fn set_times(new: &mut Value, old: &Value, now: &str) {
     }
 }
 
-/// What an object may keep that was stored, though a new one may not have it.
+/// Faults that a stored object may keep, though a new one may not have them.
 #[derive(Default)]
 struct CertificateValidationOptions {
     both_decisions: bool,
@@ -321,7 +321,7 @@ fn validate_conditions(conditions: &FieldRef<'_>, allowed: &CertificateValidatio
     errors
 }
 
-/// What is wrong with the certificate, in base64, that a signer has issued.
+/// The errors of the certificate, in base64, that a signer has issued.
 fn certificate_fault(certificate: &str) -> Option<String> {
     if certificate.is_empty() {
         return None;
@@ -341,7 +341,7 @@ fn certificate_fault(certificate: &str) -> Option<String> {
     })
 }
 
-/// Decisions are not taken back, and are made through `/approval` alone.
+/// Decisions can't be revoked, and are only made through `/approval`.
 fn validate_conditions_kept(new: &Value, old: &Value, may_decide: bool) -> ErrorList {
     let root = FieldRef::root(new);
     let status = root.field("status");

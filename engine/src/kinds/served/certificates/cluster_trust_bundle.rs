@@ -1,4 +1,5 @@
-//! ClusterTrustBundle, certificates.k8s.io/v1 and v1beta1, and v1alpha1 of older minors: whom to trust for the certificates of a signer.
+//! ClusterTrustBundle, certificates.k8s.io/v1 and v1beta1, and v1alpha1 of older minors: the trust anchors for the
+//! certificates of a signer.
 //!
 //! Source: `pkg/apis/certificates/validation` and `pkg/registry/certificates/clustertrustbundle`, release 1.37.
 

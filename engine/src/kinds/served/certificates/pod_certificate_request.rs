@@ -1,7 +1,7 @@
 //! PodCertificateRequest, certificates.k8s.io/v1 and v1beta1: a kubelet asks a signer for a certificate of a pod.
 //!
-//! The spec never changes. Its status is written once, by the signer. DIFFERS: that `notBefore` is within five minutes of the
-//! server's clock, and what proves the possession of a deprecated `pkixPublicKey`, is not checked.
+//! The spec never changes. Its status is written once, by the signer. DIFFERS: it is not checked that `notBefore` is
+//! within five minutes of the server's clock, nor the proof of possession of a deprecated `pkixPublicKey`.
 //!
 //! Source: `pkg/apis/certificates/validation` and `pkg/registry/certificates/podcertificaterequest` of Kubernetes 1.36, with
 //! the types of 1.37.
@@ -27,7 +27,7 @@ const UID_BYTES_MAX: i64 = 128;
 const KEY_BYTES_MAX: usize = 10 << 10;
 const CHAIN_BYTES_MAX: usize = 100 << 10;
 const ISSUED: &str = "Issued";
-/// What a request comes to.
+/// The outcomes of a request.
 const OUTCOMES: [&str; 3] = [ISSUED, "Denied", "Failed"];
 
 pub static KINDS: [&Kind; 2] = [&V1, &V1BETA1];
@@ -49,7 +49,7 @@ const fn form(version: &'static str, is_default: bool) -> Kind {
     }
 }
 
-/// A key that asks for itself.
+/// A key that signs its own request.
 const EXAMPLE: &str = "\
 metadata: {name: example}
 spec:
@@ -197,7 +197,7 @@ fn validate_key(spec: &FieldRef<'_>) -> Option<Error> {
     })
 }
 
-/// The outcome that an object has come to.
+/// The outcome of an object.
 fn outcome(object: &Value) -> Option<&str> {
     let conditions = object.items_at(&["status", "conditions"]).iter();
     let mut held = conditions.filter(|condition| condition.str_at(&["status"]) == "True");
@@ -257,7 +257,7 @@ fn validate_outcomes(list: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// The certificate is the one that was asked for, and the times beside it are its own.
+/// The certificate must be the requested one, and the times besides it must be its own.
 fn validate_issued(root: &FieldRef<'_>) -> Option<Error> {
     let (spec, status) = (root.field("spec"), root.field("status"));
     let chain = status.field("certificateChain");

@@ -10,7 +10,7 @@ use crate::kinds::features::{self, Feature};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, metadata};
 
-/// What an object has of coordinated leader election already stays.
+/// An object keeps the fields of coordinated leader election that it already has.
 const FEATURES: [Feature; 2] = [
     Feature::new(Gate::CoordinatedLeaderElection, &["spec.strategy"]),
     Feature::new(Gate::CoordinatedLeaderElection, &["spec.preferredHolder"]),

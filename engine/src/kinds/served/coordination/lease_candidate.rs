@@ -100,7 +100,7 @@ fn validate_spec(spec: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// The version of a field; 0.0.0 where it has none.
+/// The version of a field; 0.0.0 if it has none.
 fn version(field: &FieldRef<'_>, errors: &mut ErrorList) -> Semver {
     if field.is_empty() {
         return Semver::ZERO;

@@ -1,4 +1,4 @@
-//! Binding, core/v1: what gives a pod its node. It is not stored; `/binding` of the pod is the same.
+//! Binding, core/v1: assigns a pod to a node. It is not stored; `/binding` of the pod is the same.
 
 use crate::crd::Scope;
 use crate::kinds::{Kind, Review};

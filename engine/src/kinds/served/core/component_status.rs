@@ -1,7 +1,7 @@
-//! ComponentStatus, core/v1: whether what belongs to a cluster beside its API server is well.
+//! ComponentStatus, core/v1: the health of a cluster's components other than its API server.
 //!
-//! Nothing is stored: there is the database of this server, and there are no schedulers and no controllers of workloads, which is
-//! told as the reference tells of those that do not run.
+//! Nothing is stored: there is the database of this server, and there are no schedulers and no controllers of
+//! workloads, which are reported as the reference reports components that do not run.
 //!
 //! Source: `pkg/registry/core/componentstatus` of Kubernetes 1.36.
 
@@ -26,7 +26,7 @@ static COMPONENT_STATUS: Kind = Kind {
     ..Kind::new("", "v1", "ComponentStatus", &ComponentStatus)
 };
 
-/// What is not there, with the port where it would tell how it is.
+/// The components that do not exist, each with its health port.
 const ABSENT: [(&str, u16); 2] = [("controller-manager", 10257), ("scheduler", 10259)];
 
 /// Every component, sorted by name.

@@ -130,7 +130,7 @@ impl Strategy for Event {
     }
 
     fn validate_update(&self, version: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
-        // The reason is told of twice.
+        // The error for the reason is reported twice.
         const UNCHANGED: [&str; 14] = [
             "involvedObject",
             "reason",
@@ -265,7 +265,7 @@ fn is_absent(event: &Value, name: &str) -> bool {
     }
 }
 
-/// What every event must meet, whatever form it came in.
+/// The validation of every event, whatever form it came in.
 fn validate_always(event: &Value, version: &ServedVersion) -> ErrorList {
     const TEXT_BYTES_MAX: usize = 128;
     const MESSAGE_BYTES_MAX: usize = 1024;
@@ -333,7 +333,7 @@ fn cells(event: &Value) -> Vec<Cell> {
     let or = |first: String, second: String| if first.is_empty() { second } else { first };
     let first = or(own_text("firstTimestamp"), own_text("eventTime"));
     let mut last = or(own_text("lastTimestamp"), first.clone());
-    // An event of the newer form that is alone counts nothing.
+    // A single event of the newer form has no count.
     let mut count = field("count").and_then(Value::as_i64).filter(|count| *count != 0).unwrap_or(1);
     if let Some(series) = field("series") {
         last = series.str_at(&["lastObservedTime"]).to_owned();

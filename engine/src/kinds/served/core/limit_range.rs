@@ -16,7 +16,7 @@ use crate::value::Value;
 
 const TYPES: [&str; 3] = ["Container", "PersistentVolumeClaim", "Pod"];
 const LISTS: [&str; 5] = ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"];
-/// What can be told in thousandths.
+/// The largest amount that can be expressed in thousandths.
 const MILLI_MAX: i64 = i64::MAX / 1000;
 
 pub static KINDS: [&Kind; 1] = [&Kind {
@@ -136,7 +136,7 @@ fn validate_claim(limit: &FieldRef<'_>, type_: &str) -> Option<Error> {
     is_unlimited.then(|| Error::required(&limit.path().child("limits"), why))
 }
 
-/// What a limit says of one resource.
+/// The amounts that a limit has for one resource.
 struct Amounts {
     min: Option<Quantity>,
     max: Option<Quantity>,

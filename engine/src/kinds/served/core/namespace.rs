@@ -1,6 +1,6 @@
 //! Namespace, core/v1.
 //!
-//! A namespace is never gone at once: its deletion marks it as terminating, and a controller empties it.
+//! A namespace is never removed at once: its deletion marks it as terminating, and a controller empties it.
 
 use crate::crd::{Column, Scope, ServedVersion};
 use crate::meta::field::{Error, ErrorList, Path};
@@ -157,7 +157,7 @@ fn label_with_name(object: &mut Value) {
     }
 }
 
-/// Those who must agree before the namespace goes.
+/// The finalizers, all of which must be removed before the namespace is.
 fn finalizers(object: &Value) -> &[Value] {
     object.at(&["spec", "finalizers"]).and_then(Value::as_array).unwrap_or_default()
 }

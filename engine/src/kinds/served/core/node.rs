@@ -45,7 +45,7 @@ status: {capacity: {cpu: '2', memory: 4Gi}, allocatable: {cpu: '2', memory: 4Gi}
     ..Kind::new("", "v1", "Node", &Node)
 }];
 
-/// What `/proxy` takes, in its query.
+/// The query options of `/proxy`.
 static PROXY_OPTIONS: Kind = Kind::new("", "v1", "NodeProxyOptions", &crate::kinds::strategy::Unchecked);
 
 struct Node;
@@ -65,7 +65,7 @@ impl Strategy for Node {
     }
 
     fn keep_empty(&self, sent: &Value, decoded: &mut Value) {
-        // Nothing that can be allocated is not the same as not having said what can.
+        // An empty `allocatable` differs from an absent one.
         let is_none = sent.at(&["status", "allocatable"]).and_then(Value::as_object).is_some_and(Map::is_empty);
         if let Some(status) = decoded.get_mut("status").filter(|_| is_none) {
             status.make_object().remove("allocatable");
@@ -96,7 +96,7 @@ impl Strategy for Node {
         new: &Value,
         old: &Value,
     ) -> ErrorList {
-        // As the reference has it, what an update checks is checked after all that a create does.
+        // As in the reference, an update is checked after all the checks of a create.
         let mut errors = match subresource {
             Subresource::Status => ErrorList::new(),
             _ => validate(version.minor, new),
@@ -136,7 +136,7 @@ impl Strategy for Node {
     }
 }
 
-/// What is wrong with a node, whatever it was before.
+/// The errors of a node, whatever it was before.
 fn validate(minor: Minor, object: &Value) -> ErrorList {
     let mut errors = metadata::validate(object, false, names::name_is_dns1123_subdomain);
     errors.extend(validate_taints(object));
@@ -167,7 +167,7 @@ fn drop_disabled_fields(minor: Minor, new: &mut Value, old: Option<&Value>) {
     }
 }
 
-/// Configurations of kubelets by the API are gone: an object that has none gets none.
+/// Kubelet configuration through the API was removed: an object without it can't get one.
 fn drop_kubelet_configuration(new: &mut Value, old: Option<&Value>) {
     for (part, field) in [("spec", "configSource"), ("status", "config")] {
         let is_used = old.and_then(|old| old.at(&[part, field])).is_some_and(|used| !used.is_null());
@@ -177,7 +177,7 @@ fn drop_kubelet_configuration(new: &mut Value, old: Option<&Value>) {
     }
 }
 
-/// One range of addresses and a list of them say the same; where they differ, the one counts.
+/// One address range and a list of them mean the same; if they differ, the single one counts.
 fn set_addresses(node: &mut Value) {
     let Some(spec) = node.get_mut("spec").and_then(Value::as_object_mut) else { return };
     let first = spec.get("podCIDRs").and_then(Value::as_array).and_then(|ranges| ranges.first()).cloned();
@@ -249,7 +249,7 @@ fn validate_quantities(node: &Value, name: &str) -> ErrorList {
     errors
 }
 
-/// What is told of a node that is written, though it is taken.
+/// Warnings about a node that is accepted.
 fn warnings(node: &Value) -> Vec<String> {
     /// More warnings have no room in an answer.
     const RANGES_WARNED_OF_MAX: usize = 100;
@@ -362,7 +362,7 @@ fn validate_addresses(node: &Value) -> ErrorList {
     repeated.map(error).collect()
 }
 
-/// Where a node is, and who made it, does not change.
+/// The provider and the pod address ranges of a node do not change once they are set.
 fn validate_kept(new: &Value, old: &Value) -> ErrorList {
     let mut errors = ErrorList::new();
     let spec = Path::new("spec");

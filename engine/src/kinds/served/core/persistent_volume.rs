@@ -177,7 +177,7 @@ fn validate(object: &Value, checks_values: bool) -> ErrorList {
     errors
 }
 
-/// Options of mounts are for what is mounted.
+/// Mount options are only for volumes that are mounted.
 fn validate_mount_options(object: &Value) -> Option<Error> {
     let root = FieldRef::root(object);
     let spec = root.field("spec");
@@ -210,7 +210,7 @@ fn validate_status_update(new: &Value, old: &Value) -> ErrorList {
     errors
 }
 
-/// What a volume is made of stays, and mostly where it is.
+/// The source of a volume does not change, and mostly neither does its location.
 fn validate_kept(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     let mut errors = ErrorList::new();
     let (before, mut after) = (source(old), source(new));
@@ -242,7 +242,7 @@ fn validate_kept(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     errors
 }
 
-/// The part of the spec that says what the volume is made of.
+/// The part of the spec with the source of the volume.
 fn source(object: &Value) -> Value {
     let mut source = object! {};
     for name in volume::source_names() {
@@ -253,7 +253,7 @@ fn source(object: &Value) -> Value {
     source
 }
 
-/// The nodes where a volume is stay, but for labels that have a new name.
+/// The node affinity of a volume does not change, except for labels that were renamed.
 fn validate_affinity_kept(new: &Value, old: &Value) -> Option<Error> {
     let before = old.at(&["spec", "nodeAffinity"]).filter(|affinity| !affinity.is_null())?;
     let after = new.at(&["spec", "nodeAffinity"]).filter(|affinity| !affinity.is_null());

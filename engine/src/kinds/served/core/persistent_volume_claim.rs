@@ -164,7 +164,7 @@ fn validate(object: &Value, options: &claim::ClaimValidationOptions) -> ErrorLis
     errors
 }
 
-/// A claim stays as it is, but for its volume, which it gets once, and what a bound one may ask for.
+/// A claim does not change, except for its volume, which is set once, and the resources of a bound claim.
 fn validate_kept(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     let mut errors = ErrorList::new();
     let spec = |object: &Value| object.get("spec").cloned().unwrap_or_else(|| object! {});
@@ -222,7 +222,7 @@ fn forgive_class(new: &Value, old: &Value, after: &mut Value, before: &Value) ->
     is_changed.then(|| Error::invalid(&annotations.child(claim::CLASS_ANNOTATION), shown, "field is immutable"))
 }
 
-/// What a claim that has its volume may ask for anew.
+/// Ignores the requested size of a bound claim, which may change.
 fn forgive_growth(after: &mut Value, before: &Value) {
     if let Some(requests) = after.at_mut(&["resources", "requests"]).filter(|requests| !requests.is_null()) {
         let storage = before.at(&["resources", "requests", "storage"]).cloned();
@@ -231,7 +231,7 @@ fn forgive_growth(after: &mut Value, before: &Value) {
     copy(after, before, "volumeAttributesClassName");
 }
 
-/// A claim shrinks only to above what it has, and not at all without a feature.
+/// A claim may only shrink to more than it has, and only with a feature.
 fn validate_size(minor: Minor, new: &Value, old: &Value) -> Option<Error> {
     let size = |object: &Value| resources::parse(object.at(&["spec", "resources", "requests", "storage"]));
     let capacity = resources::parse(old.at(&["status", "capacity", "storage"]));
@@ -242,7 +242,7 @@ fn validate_size(minor: Minor, new: &Value, old: &Value) -> Option<Error> {
         requests = resources.child("requests");
         requests.child("storage")
     };
-    // Who recovers already goes on.
+    // A recovery that has begun may go on.
     let is_resized = |name: &str| old.at(&["status", name]).and_then(|list| list.get("storage")).is_some();
     let recovers = ["allocatedResources", "allocatedResourceStatuses"].into_iter().any(is_resized);
     if !minor.opens(Gate::RecoverVolumeExpansionFailure) && !recovers {
@@ -303,7 +303,7 @@ fn validate_status_update(new: &Value, old: &Value) -> ErrorList {
     errors
 }
 
-/// Of Kubernetes' own resources, volumes have storage alone.
+/// Of Kubernetes' own resources, volumes only have storage.
 fn validate_resource_name(name: &str, path: &Path<'_>) -> ErrorList {
     let faults = names::is_qualified_name(name);
     if faults.is_empty() && resources::is_native(name) && name != "storage" {

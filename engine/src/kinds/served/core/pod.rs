@@ -149,7 +149,7 @@ impl Strategy for Pod {
     }
 }
 
-/// What the one who makes a pod is warned of.
+/// Warnings about a new pod.
 fn new_pod_warnings(object: &Value) -> Vec<String> {
     let faults = names::is_dns1123_label(object.str_at(&["metadata", "name"]));
     let surprising = format!(

@@ -1,4 +1,4 @@
-//! Service, core/v1. What its fields mean stands in [`crate::kinds::services`].
+//! Service, core/v1. The meaning of its fields is in [`crate::kinds::services`].
 //!
 //! Source: `pkg/registry/core/service` of Kubernetes 1.37.
 
@@ -24,7 +24,7 @@ pub static KINDS: [&Kind; 1] = [&Kind {
     ..Kind::new("", "v1", "Service", &Service)
 }];
 
-/// What `/proxy` takes, in its query.
+/// The query options of `/proxy`.
 static PROXY_OPTIONS: Kind = Kind::new("", "v1", "ServiceProxyOptions", &crate::kinds::strategy::Unchecked);
 
 const FEATURES: [Feature; 2] = [

@@ -20,7 +20,7 @@ pub static KINDS: [&Kind; 1] = [&Kind {
 
 struct ServiceAccount;
 
-/// Of a reference to a secret only the name counts.
+/// Only the name of a reference to a secret is kept.
 fn keep_names(object: &mut Value) {
     let Some(Value::Array(secrets)) = object.get_mut("secrets") else { return };
     for secret in secrets {

@@ -18,7 +18,7 @@ const QUEUING: [(&str, i64); 3] = [("handSize", 8), ("queues", 64), ("queueLengt
 const QUEUES_MAX: i64 = 10_000_000;
 /// How many bits the hash of a flow has to spend.
 const HASH_BITS: i64 = 60;
-/// What v1beta3, where zero shares are the default ones, says of a level without shares; only there.
+/// The annotation for zero shares in v1beta3, where zero otherwise means the default; only used there.
 const ZERO_SHARES: &str = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares";
 
 pub static KINDS: [&Kind; 2] = [&V1, &V1BETA3];
@@ -126,7 +126,7 @@ fn validate(object: &Value) -> ErrorList {
     errors
 }
 
-/// Mandatory levels are as they are, but for the shares of the exempt one.
+/// Mandatory levels are fixed, except for the shares of the exempt one.
 fn validate_fixed(name: &str, spec: &FieldRef<'_>) -> Option<Error> {
     let fixed = flow_control::mandatory_spec("PriorityLevelConfiguration", name)?;
     let is_exempt = name == "exempt";

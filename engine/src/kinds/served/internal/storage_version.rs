@@ -160,7 +160,7 @@ fn validate_api_version(field: &FieldRef<'_>) -> Option<Error> {
     (!faults.is_empty()).then(|| field.invalid(faults.join(",")))
 }
 
-/// What all servers store must be told, and nothing where they don't agree.
+/// The common encoding version must be set if all servers agree, and unset if they don't.
 fn validate_common(status: &FieldRef<'_>, servers: &FieldRef<'_>) -> Option<Error> {
     let versions: HashSet<String> =
         servers.items().map(|server| server.field("encodingVersion").text().to_owned()).collect();
@@ -182,7 +182,7 @@ fn validate_common(status: &FieldRef<'_>, servers: &FieldRef<'_>) -> Option<Erro
     }
 }
 
-/// Errors of conditions are told of the status itself.
+/// Errors of conditions are reported at the status itself.
 fn validate_conditions(status: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut seen: HashMap<String, usize> = HashMap::new();

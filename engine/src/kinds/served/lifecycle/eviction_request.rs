@@ -1,7 +1,7 @@
-//! EvictionRequest and Eviction, lifecycle.k8s.io/v1alpha1: somebody asks for a pod to go, and how far that is.
+//! EvictionRequest and Eviction, lifecycle.k8s.io/v1alpha1: a request for a pod's eviction, and its progress.
 //!
-//! Served where they are asked for. Acting on one is the task of a controller, which is not here. What is checked is what the
-//! markers of their types say (`+k8s:…`), as there was no server to compare with.
+//! Only served if enabled. Acting on one is the task of a controller, which does not exist here. Only the markers of
+//! their types are checked (`+k8s:…`), as there was no server to compare with.
 
 use crate::crd::ServedVersion;
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table, reset_beside_status};

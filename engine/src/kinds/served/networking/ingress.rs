@@ -105,14 +105,14 @@ fn check_class_annotation(ingress: &Value) -> Option<Error> {
     (annotation != class).then(|| Error::invalid(&annotations.child(CLASS_ANNOTATION), annotation, why))
 }
 
-/// What an older object may keep.
+/// Faults that an older object may keep.
 struct Forgiven {
     secret_names: bool,
     wildcard_rules: bool,
     service_names: NameCheck,
 }
 
-/// What is wrong with a name.
+/// A check that returns the errors of a name.
 type NameCheck = fn(&str) -> Vec<String>;
 
 impl Forgiven {

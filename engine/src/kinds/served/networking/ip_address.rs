@@ -59,13 +59,13 @@ impl Strategy for IpAddress {
     fn table(&self) -> Option<Table> {
         let columns = vec![Column::string("ParentRef", "What the address belongs to.")];
         let mut table = Table::named(columns, |object| Cell::named(object, vec![Cell::text(&shown_parent(object))]));
-        // The age is told in a cell that has no column.
+        // The age is in a cell that has no column.
         table.columns.pop();
         Some(table)
     }
 }
 
-/// The name is the address, of which none can be generated.
+/// The name is the address, so it can't be generated.
 fn check_name(name: &str, _: bool) -> Vec<String> {
     check_canonical_address(&Path::ROOT, name).into_iter().map(|error| error.detail.clone()).collect()
 }

@@ -97,7 +97,7 @@ impl Strategy for NetworkPolicy {
     }
 }
 
-/// What an older object may keep, in that version of Kubernetes.
+/// Faults that an older object may keep, in that version of Kubernetes.
 struct Forgiven<'o> {
     minor: Minor,
     label_values: bool,

@@ -69,7 +69,7 @@ impl Strategy for RuntimeClass {
     }
 }
 
-/// What a pod of the class costs beside its containers. It is told as limits.
+/// The overhead of a pod of the class. Errors are those of limits.
 fn validate_overhead(overhead: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let own = overhead.field("podFixed");

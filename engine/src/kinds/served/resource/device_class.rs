@@ -70,7 +70,7 @@ impl Strategy for DeviceClass {
     }
 }
 
-/// What stays as it was may use all that was there when it was written.
+/// An unchanged spec may use everything that was allowed when it was written.
 fn validate_spec(minor: Minor, object: &Value, old: Option<&Value>) -> ErrorList {
     let root = FieldRef::root(object);
     let spec = root.field("spec");

@@ -107,7 +107,7 @@ impl Strategy for DeviceTaintRule {
     }
 }
 
-/// What is wrong with the spec; an effect that `old_taint` has stays.
+/// The errors of the spec; an effect that `old_taint` has stays.
 fn validate_spec(object: &Value, old_taint: Option<&Value>) -> ErrorList {
     let root = FieldRef::root(object);
     let spec = root.field("spec");

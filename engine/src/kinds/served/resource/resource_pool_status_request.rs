@@ -1,4 +1,4 @@
-//! ResourcePoolStatusRequest, resource.k8s.io/v1alpha3: somebody asks how many devices of a driver are free.
+//! ResourcePoolStatusRequest, resource.k8s.io/v1alpha3: a query for the number of free devices of a driver.
 //!
 //! The answer is written once, to the status.
 //!
@@ -101,7 +101,7 @@ fn message(version: &ServedVersion) -> &'static Message {
     types::message_of_kind(&version.group, &version.version, &version.names.kind)
 }
 
-/// What no marker says: the answer is given once.
+/// A rule without a marker: the answer is only given once.
 fn validate_answer(new: &Value, old: &Value) -> ErrorList {
     let (root, old_root) = (FieldRef::root(new), FieldRef::root(old));
     let status = root.field("status");

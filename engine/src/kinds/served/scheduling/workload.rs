@@ -1,6 +1,6 @@
 //! Workload, PodGroup and CompositePodGroup, scheduling.k8s.io/v1beta1 and v1alpha3: pods that are scheduled together.
 //!
-//! Their types' markers (`+k8s:…`) say what is checked; the versions are off unless somebody asks for them.
+//! They are validated by the markers of their types (`+k8s:…`); the versions are off by default.
 //!
 //! Source: `pkg/apis/scheduling` and `pkg/registry/scheduling` of Kubernetes 1.36, with the types of 1.37.
 
@@ -96,7 +96,7 @@ static OF_COMPOSITE_TEMPLATE: [Feature; 1] = [Feature::new(Gate::PodGroupPreempt
 struct Grouping {
     has_status: bool,
     features: &'static [Feature],
-    /// Rules that no marker says.
+    /// Rules without markers.
     validate_spec: Option<fn(&FieldRef<'_>) -> ErrorList>,
 }
 
@@ -200,7 +200,7 @@ fn message(version: &ServedVersion) -> &'static Message {
     types::message_of_kind(&version.group, &version.version, &version.names.kind)
 }
 
-/// What is told of claims in a status is about claims of the spec.
+/// The claims of a status must be claims of the spec.
 fn validate_claims(statuses: &FieldRef<'_>, spec: &FieldRef<'_>) -> ErrorList {
     let claims = spec.field("resourceClaims");
     let known: HashSet<&str> = claims.items().map(|claim| claim.text_of("name")).collect();
@@ -221,7 +221,7 @@ mod tests {
     use crate::meta::gate::Gates;
     use crate::value::yaml;
 
-    /// What is wrong with a spec, in YAML, or with a change of one.
+    /// The errors of a spec, in YAML, or with a change of one.
     fn check(plural: &str, old: Option<&str>, new: &str, expect: &[&str]) {
         let kind = find(GROUP, plural).expect("the kind is there");
         let version = kind.served_version();
@@ -339,7 +339,7 @@ mod tests {
         );
     }
 
-    /// What is left of a spec, in YAML, while these gates are open.
+    /// The rest of a spec, in YAML, with these gates enabled.
     fn check_left(plural: &str, gates: &str, old: Option<&str>, new: &str, expect: &str) {
         let kind = find(GROUP, plural).expect("the kind is there");
         let mut version = kind.served_version();

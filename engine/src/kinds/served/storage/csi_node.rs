@@ -95,7 +95,7 @@ fn validate_driver(driver: &FieldRef<'_>, is_new: bool) -> ErrorList {
     errors
 }
 
-/// Errors of the keys are told of the driver.
+/// Errors of the keys are reported at the driver.
 fn validate_topology_keys(driver: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut keys = HashSet::new();
@@ -112,7 +112,7 @@ fn validate_topology_keys(driver: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// A driver stays as it is; how many volumes it takes may change with a feature.
+/// A driver does not change, except for the number of volumes it allows, with a feature.
 fn validate_kept(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     let kept = if minor.opens(Gate::MutableCsiNodeAllocatableCount) { without_allocatable } else { Value::clone };
     let mut by_name: HashMap<&str, Vec<&Value>> = HashMap::new();

@@ -124,7 +124,7 @@ fn validate_status(status: &FieldRef<'_>) -> ErrorList {
         let error = status.field(name);
         let (message, code) = (error.field("message"), error.field("errorCode"));
         if message.text().len() > MESSAGE_BYTES_MAX {
-            // The reference tells another limit.
+            // The reference reports a different limit.
             errors.push(message.too_long(class::PARAMETERS_BYTES_MAX));
         }
         if code.int() < 0 {

@@ -3,7 +3,7 @@
 use super::messages::{BAD_ESCAPE, NO_BRACKET, TRAILING_BACKSLASH, error};
 use crate::meta::pattern::PatternError;
 
-/// A character within `[…]`, `whole` being all from the bracket on.
+/// A character within `[…]`; `whole` is the text from the bracket on.
 pub(super) fn class_char<'s>(text: &'s str, whole: &str) -> Result<(u32, &'s str), PatternError> {
     match text.as_bytes().first() {
         None => Err(error(NO_BRACKET, whole)),
@@ -12,7 +12,7 @@ pub(super) fn class_char<'s>(text: &'s str, whole: &str) -> Result<(u32, &'s str
     }
 }
 
-/// The code point that `\…` at the start of `text` stands for; it may be a surrogate.
+/// The code point of the escape `\…` at the start of `text`; it may be a surrogate.
 pub(super) fn escape(text: &str) -> Result<(u32, &str), PatternError> {
     let rest = &text[1..];
     if rest.is_empty() {
@@ -45,7 +45,7 @@ pub(super) fn escape(text: &str) -> Result<(u32, &str), PatternError> {
     Ok((code_point, rest))
 }
 
-/// The two digits or the braces after `\x`; `text` is all from the backslash on.
+/// The two digits or the braces after `\x`; `text` is everything from the backslash on.
 fn hexadecimal<'s>(text: &str, rest: &'s str) -> Result<(u32, &'s str), PatternError> {
     let digit = |char: u32| char::from_u32(char).and_then(|char| char.to_digit(16));
     let (first, mut rest) = next_char(rest);
@@ -80,7 +80,7 @@ pub(super) fn next_char(text: &str) -> (u32, &str) {
     (char as u32, chars.as_str())
 }
 
-/// `text` without `rest`, which is its end.
+/// `text` without its suffix `rest`.
 pub(super) fn up_to<'t>(text: &'t str, rest: &str) -> &'t str {
     &text[..text.len() - rest.len()]
 }
@@ -88,7 +88,8 @@ pub(super) fn up_to<'t>(text: &'t str, rest: &str) -> &'t str {
 /// `min` and `max` of a repetition; no `max` is unbounded.
 pub(super) type RepeatCounts = (u32, Option<u32>);
 
-/// `{2}`, `{2,}` or `{2,5}` and what follows it; `None` if it is something else, no counts if they are out of bounds.
+/// `{2}`, `{2,}` or `{2,5}` and the text after it; `None` if it is something else, and no counts if they are out of
+/// bounds.
 pub(super) fn parse_counts(text: &str) -> Option<(Option<RepeatCounts>, &str)> {
     let (min, mut rest) = parse_count(text.strip_prefix('{')?)?;
     let mut max = Some(min);
@@ -105,7 +106,7 @@ pub(super) fn parse_counts(text: &str) -> Option<(Option<RepeatCounts>, &str)> {
     Some((fine.then_some((min, max)), rest))
 }
 
-/// Digits without a leading zero; too large a number saturates.
+/// Digits without a leading zero; a number that is too large saturates.
 fn parse_count(text: &str) -> Option<(u32, &str)> {
     let end = text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
     let (digits, rest) = text.split_at(end);

@@ -20,7 +20,7 @@ impl<'s> PatternParser<'s> {
         if negative {
             rest = &rest[1..];
         }
-        // One union at the end, as a class of many pieces would cost their product. Groups are folded already.
+        // One union at the end, as adding many pieces one by one would take quadratic time. Groups are folded already.
         let mut ranges = Ranges::default();
         let mut loose: Vec<ClassUnicodeRange> = Vec::new();
         let mut first = true;

@@ -1,4 +1,4 @@
-//! What Go's parser says of a pattern that it refuses.
+//! The errors of Go's parser.
 
 use crate::meta::pattern::PatternError;
 

@@ -20,7 +20,7 @@ use crate::work;
 
 /// How deeply groups and repetitions may nest.
 const HEIGHT_MAX: u32 = 1000;
-/// How often the innermost piece may be repeated by nested counts, `(x{10}){10}` being 100.
+/// How often the innermost piece may be repeated by nested counts; `(x{10}){10}` repeats it 100 times.
 const COPIES_MAX: u64 = 1000;
 /// Instructions of Go's compiled program: 128 MiB of 40 bytes.
 const SIZE_MAX: u64 = (128 << 20) / 40;
@@ -35,18 +35,18 @@ pub(in crate::meta::pattern) struct PatternParser<'s> {
     source: &'s str,
     flags: Flags,
     stack: Vec<Piece>,
-    /// Pieces alive and the most that ever were, marks included: Go measures sizes only once these could matter.
+    /// The current and the maximum number of pieces, marks included: Go only measures sizes once these could matter.
     alive: u64,
     alive_max: u64,
     /// The product of all counts seen.
     repeats: u64,
     measures_size: bool,
-    /// Bytes from the last `:]` to the end; the length of all where there is none.
+    /// The bytes from the last `:]` to the end; the length of the pattern if there is none.
     posix_end: usize,
-    /// States and ranges of all that was pushed, each counted once.
+    /// States and ranges of everything pushed, each counted once.
     states: u64,
     ranges: u64,
-    /// The Unicode groups met so far, by canonical name, with and without their folds.
+    /// The Unicode groups used so far, by canonical name, with and without their folds.
     groups: HashMap<(String, bool), ClassUnicode>,
 }
 
@@ -67,7 +67,7 @@ impl<'s> PatternParser<'s> {
         }
     }
 
-    /// The pattern, and about how many states its automaton has.
+    /// The pattern, and the approximate number of states of its automaton.
     pub(in crate::meta::pattern) fn parse(mut self) -> Result<(Hir, u64), PatternError> {
         let mut rest = self.source;
         let mut last_repeat = "";
@@ -84,8 +84,8 @@ impl<'s> PatternParser<'s> {
         }
     }
 
-    /// Takes in what `rest` begins with; gives what follows, and whether it was a repetition. `last_repeat` is where the one
-    /// right before it began, if there was one.
+    /// Parses the token at the start of `rest`; returns the text after it, and whether it was a repetition.
+    /// `last_repeat` is the start of the repetition directly before it, if there was one.
     fn token(&mut self, first: u8, rest: &'s str, last_repeat: &'s str) -> Result<(&'s str, bool), PatternError> {
         match first {
             b'(' if rest.as_bytes().get(1) == Some(&b'?') => return Ok((self.perl_group(rest)?, false)),
@@ -116,7 +116,7 @@ impl<'s> PatternParser<'s> {
         Ok((&rest[1..], false))
     }
 
-    // What stands on the stack.
+    // The items on the stack.
 
     fn count_alive(&mut self, made: u64, merged: u64) {
         self.alive += made;
@@ -124,7 +124,7 @@ impl<'s> PatternParser<'s> {
         self.alive = self.alive.saturating_sub(merged);
     }
 
-    /// Puts a piece on the stack, and joins the two literals below it: no operator can take them apart any more.
+    /// Pushes a piece on the stack, and joins the two literals below it: no operator can separate them any more.
     fn push(&mut self, piece: Piece) -> Result<(), PatternError> {
         self.join_literals();
         self.check_limits(&piece, None)?;
@@ -149,7 +149,7 @@ impl<'s> PatternParser<'s> {
         self.count_alive(0, 1);
     }
 
-    /// `count` is the count of the repetition that `piece` is, if it is a counted one.
+    /// `count` is the count if `piece` is a counted repetition.
     fn check_limits(&mut self, piece: &Piece, count: Option<u64>) -> Result<(), PatternError> {
         if let Some(count) = count {
             self.repeats = self.repeats.saturating_mul(count.max(1)).min(SIZE_MAX);
@@ -186,7 +186,7 @@ impl<'s> PatternParser<'s> {
         self.push(Piece::leaf(PieceKind::Set(set), 1, states))
     }
 
-    /// Refuses what is too large before it is built.
+    /// Refuses a piece that is too large before it is built.
     fn count_leaf(&mut self, states: u64, ranges: u64) -> Result<(), PatternError> {
         self.states += states;
         self.ranges += ranges;
@@ -257,13 +257,13 @@ impl<'s> PatternParser<'s> {
         Ok(after)
     }
 
-    /// Takes what stands above the topmost mark off the stack, in order.
+    /// Pops everything above the topmost mark off the stack, in order.
     fn above_mark(&mut self) -> Vec<Piece> {
         let start = self.stack.iter().rposition(Piece::is_mark).map_or(0, |mark| mark + 1);
         self.stack.split_off(start)
     }
 
-    /// Joins what stands above the topmost mark to one piece.
+    /// Joins everything above the topmost mark into one piece.
     fn concat(&mut self) -> Result<(), PatternError> {
         self.join_literals();
         let pieces = self.above_mark();
@@ -275,7 +275,7 @@ impl<'s> PatternParser<'s> {
         self.push(piece)
     }
 
-    /// One piece out of several; rows inside a row and choices inside a choice are merged.
+    /// Makes one piece out of several; concatenations in concatenations and alternatives in alternatives are merged.
     fn collapse(&mut self, mut pieces: Vec<Piece>, choice: bool) -> Piece {
         work::steps(pieces.len());
         pieces.iter_mut().for_each(Piece::settle);
@@ -373,7 +373,7 @@ impl<'s> PatternParser<'s> {
             copies: inner.copies,
             size: inner.size + 2,
             states: inner.states,
-            // Only whether and where all of it matches is ever asked, so a capture is a group.
+            // Only the range of the whole match is ever needed, so a capture is a plain group.
             kind: PieceKind::Other(as_group(inner.kind)),
         };
         self.push(piece)
@@ -430,7 +430,7 @@ impl<'s> PatternParser<'s> {
         Err(error(BAD_PERL, up_to(text, rest)))
     }
 
-    /// What a backslash outside of a class starts.
+    /// Parses what a backslash outside of a class starts.
     fn backslash(&mut self, text: &'s str) -> Result<&'s str, PatternError> {
         let look = match text.as_bytes().get(1) {
             Some(b'A') => Some(Look::Start),

@@ -1,7 +1,7 @@
 //! Runs the rules of a schema over an object.
 //!
-//! In: compiled rules, an object and perhaps what it was. Out: what the rules have against it, in the reference's order: a
-//! node's own rules, then its items or entries, then its properties. A budget is shared by all of them.
+//! In: compiled rules, an object and, on updates, the old one. Out: the errors, in the reference's order: a node's own
+//! rules, then its items or entries, then its properties. They all share one budget.
 //! Source: apiextensions-apiserver 1.37, `pkg/apiserver/schema/cel`.
 
 use super::tree::{RuleNode, Rules, RunnableRule};
@@ -23,7 +23,7 @@ const MESSAGE_BYTES_MAX: usize = 5120;
 pub struct CostLimits {
     /// One evaluation of an expression.
     pub call: u64,
-    /// All evaluations for an object; nothing is evaluated once nothing is left.
+    /// All evaluations for an object; when this is spent, nothing more is evaluated.
     pub object: i64,
 }
 
@@ -33,14 +33,14 @@ impl Default for CostLimits {
     }
 }
 
-/// What the rules have against an object.
+/// The result of running the rules over an object.
 #[derive(Clone, Debug, Default)]
 pub struct RuleFindings {
-    /// Rules that do not hold, and those that failed.
+    /// Errors for rules that do not hold or that failed.
     pub errors: ErrorList,
-    /// Errors of values that an update left alone.
+    /// Errors of values that an update did not change.
     pub ratcheted: Vec<field::Error>,
-    /// What is left of the budget; `None` if the rules were given up because it ran out.
+    /// The rest of the budget; `None` if evaluation was aborted because it ran out.
     pub left: Option<i64>,
 }
 
@@ -57,7 +57,7 @@ pub struct RuleEvaluation<'r, 'a> {
     pub number: usize,
     /// Which of the node's rules.
     pub index: usize,
-    /// Whether it was the rule's message.
+    /// Whether this is the evaluation of the rule's message.
     pub is_message: bool,
     /// What it came to.
     pub result: &'r Result<Cel<'a>, EvalError>,
@@ -66,8 +66,8 @@ pub struct RuleEvaluation<'r, 'a> {
 }
 
 impl Rules {
-    /// Runs the rules over `object` at `path`, which was `old`. Where an update is `correlated`, failures of values that
-    /// it left alone are only warned of. `observe` is told each evaluation.
+    /// Runs the rules over `object` at `path`; `old` is the object before the update. With `correlated`, failures of
+    /// values that the update did not change are only warnings. `observe` is called with each evaluation.
     pub fn evaluate<'a>(
         &'a self,
         path: &Path<'_>,
@@ -117,12 +117,12 @@ struct Evaluation<'o, 'a> {
     observe: &'o mut dyn FnMut(RuleEvaluation<'_, 'a>),
 }
 
-/// A value whose rules run, and what they see.
+/// A value whose rules run, and the variables of these.
 struct RuleScene<'a, 'p, 'k> {
     node: &'a RuleNode,
     path: &'p Path<'k>,
     value: &'a Value,
-    /// As rules and messages see `oldSelf`; and as those rules do that take it for an optional.
+    /// The variables of rules and messages; then those of the rules that use `oldSelf` as an optional.
     variables: [[BoundValue<'a>; 2]; 2],
     has_old: bool,
 }
@@ -133,11 +133,11 @@ impl RuleScene<'_, '_, '_> {
     }
 }
 
-/// What an update left of a value, or of what holds it.
+/// Whether an update left a value, or its parents, unchanged.
 #[derive(Clone, Copy)]
 struct KeptValue<'k, 'h, 'n> {
     here: Option<&'k Correlated<'h>>,
-    /// The nearest value above that has an old one.
+    /// The nearest ancestor that has an old value.
     above: Option<&'k Correlated<'n>>,
 }
 
@@ -218,7 +218,7 @@ impl<'a> Evaluation<'_, 'a> {
                 self.entry(node, below, &path.key(name), name, value, old, kept)?;
             }
         }
-        // Both come sorted; whichever are fewer are gone through.
+        // Both are sorted; the walk goes through whichever is shorter.
         if fields.len() < node.properties.len() {
             for (name, value) in fields.iter() {
                 if let Some(below) = node.properties.get(name) {
@@ -283,7 +283,7 @@ impl<'a> Evaluation<'_, 'a> {
         let current = Some(Cel::host(value, &node.form));
         let uses_old = node.rules.iter().any(|rule| rule.uses_old_self);
         let before = old.filter(|_| uses_old).map(|old| Cel::host(old, &node.form));
-        // What messages see: `oldSelf` as it is, even where the rule takes it for an optional.
+        // The variables of messages: `oldSelf` as a plain value, even if the rule uses it as an optional.
         let plain = [current.clone(), before.clone()];
         let optional_variables = [current, uses_old.then(|| before.map_or(Ok(Cel::OPTIONAL_NONE), optional))];
         let scene = RuleScene { node, path, value, variables: [plain, optional_variables], has_old: old.is_some() };
@@ -344,7 +344,7 @@ impl<'a> Evaluation<'_, 'a> {
         }
     }
 
-    /// Notes that a rule does not hold; an error where that can't be said.
+    /// Records that a rule does not hold; fails if the cost of its message exhausts the budget.
     fn refused(
         &mut self,
         scene: &RuleScene<'a, '_, '_>,
@@ -378,7 +378,7 @@ impl<'a> Evaluation<'_, 'a> {
         true
     }
 
-    /// What a refusal by `rule` says.
+    /// The message of a refusal by `rule`.
     ///
     /// # Errors
     /// Why no more rules are run: the message was too dear.
@@ -401,7 +401,7 @@ impl<'a> Evaluation<'_, 'a> {
         })
     }
 
-    /// What `messageExpression` says; nothing if it says nothing of use.
+    /// The message that `messageExpression` gives; `None` if it is of no use.
     fn computed_message(
         &mut self,
         program: &'a Program,
@@ -437,7 +437,7 @@ impl<'a> Evaluation<'_, 'a> {
     }
 }
 
-/// A `messageExpression` that costs too much, so that no more rules are run.
+/// A `messageExpression` was so expensive that no more rules are run.
 #[derive(Debug, thiserror::Error)]
 enum MessageTooDear<'r> {
     #[error(
@@ -451,7 +451,7 @@ enum MessageTooDear<'r> {
     Call { expression: &'r str },
 }
 
-/// What is told of a rule that has no value, and whether no more rules are run.
+/// The detail of the error for a rule that fails to evaluate, and whether evaluation stops there.
 fn failure_detail(error: &EvalError, rule: &RunnableRule) -> (String, bool) {
     let named = named(rule);
     match error {
@@ -474,7 +474,7 @@ fn optional<'a>(value: Result<Cel<'a>, EvalError>) -> Result<Cel<'a>, EvalError>
     value.map(Cel::optional_of)
 }
 
-/// The rule as errors name it.
+/// The name of the rule in errors.
 fn named(rule: &RunnableRule) -> &str {
     let text = if rule.rule.message.is_empty() { &rule.rule.rule } else { &rule.rule.message };
     text.trim()
@@ -484,16 +484,16 @@ fn fault_at(rule: &RunnableRule, path: &Path<'_>, node: &RuleNode, detail: Strin
     at(rule, path, |path| field::Error::invalid(path, node.type_.as_str(), detail))
 }
 
-/// The version of Kubernetes that began to show what fails a rule; before, it showed the type.
+/// The version of Kubernetes that began to show the invalid value; before, errors showed its type.
 const SHOWS_VALUES_SINCE: Minor = Minor::of(35);
 
-/// What an error shows as the value that fails.
+/// What an error shows as the invalid value.
 enum Shown<'v> {
     Value(&'v Value),
     Type,
 }
 
-/// That a value fails `rule`.
+/// The error that a value fails `rule`.
 fn refusal(rule: &RunnableRule, path: &Path<'_>, node: &RuleNode, shown: Shown<'_>, detail: String) -> field::Error {
     let (omits_value, value) = match shown {
         Shown::Value(value) => (matches!(node.type_.as_str(), "object" | "array"), value.clone()),

@@ -1,7 +1,7 @@
 //! Characters to tokens.
 //!
-//! What makes YAML hard stands here: a text is a key only once the colon behind it is found, so tokens wait in a queue
-//! until none of them may still become one.
+//! This is the hard part of YAML: a text is a key only once the colon after it is found, so tokens wait in a queue
+//! until none of them can still become a key.
 
 mod properties;
 mod scalars;
@@ -11,9 +11,9 @@ use std::collections::{HashMap, VecDeque};
 use super::source::{CharSource, Mark};
 use crate::work;
 
-/// Levels of flow collections within each other, and of indentation.
+/// The maximum depth of nested flow collections, and of indentation.
 const DEPTH_MAX: usize = 10_000;
-/// How far behind its start, in characters, a key may have its colon.
+/// The maximum distance from the start of a key to its colon, in characters.
 const KEY_LENGTH_MAX: usize = 1024;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub(in crate::value::yaml) enum YamlTokenKind {
         handle: String,
         suffix: String,
     },
-    /// `plain` if without quotes and no block of lines.
+    /// `plain` if it has no quotes and is not a block scalar.
     Scalar {
         text: String,
         plain: bool,
@@ -55,28 +55,28 @@ pub(in crate::value::yaml) enum YamlTokenKind {
 #[derive(Clone, Debug)]
 pub(in crate::value::yaml) struct YamlToken {
     pub kind: YamlTokenKind,
-    /// The line that it starts in, from 0.
+    /// The line at which it starts, from 0.
     pub line: usize,
-    /// The column of its line, from 0 in characters.
+    /// The column at which it starts, from 0 in characters.
     pub column: usize,
 }
 
-/// What is wrong, with lines from 0.
+/// An error, with lines from 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::value::yaml) struct ScanError {
     pub problem: String,
     pub line: usize,
-    /// Where what is wrong began.
+    /// The line at which the erroneous part began.
     pub context_line: usize,
-    /// Go's library counts the lines of the scanner's faults from 1, and those of the parser's from 0.
+    /// Go's library counts lines from 1 in the scanner's errors, and from 0 in the parser's.
     pub from_scanner: bool,
 }
 
-/// Where a key may have begun whose colon has not been found.
+/// A possible start of a key whose colon has not been found.
 #[derive(Clone, Copy, Debug, Default)]
 struct KeyStart {
     possible: bool,
-    /// Nothing but a key can stand here.
+    /// Only a key is possible here.
     required: bool,
     token: usize,
     mark: Mark,
@@ -85,7 +85,7 @@ struct KeyStart {
 pub(in crate::value::yaml) struct YamlScanner {
     source: CharSource,
     tokens: VecDeque<YamlToken>,
-    /// How many tokens have been taken.
+    /// The number of tokens taken.
     taken: usize,
     ended: bool,
     flow_level: usize,
@@ -101,7 +101,7 @@ pub(in crate::value::yaml) struct YamlScanner {
 type Scanned<T = ()> = Result<T, ScanError>;
 
 impl YamlScanner {
-    /// The first line has the number `line`.
+    /// `line` is the number of the first line.
     pub fn new(bytes: &[u8], line: usize) -> Self {
         YamlScanner {
             source: CharSource::new(bytes, line),
@@ -117,7 +117,7 @@ impl YamlScanner {
         }
     }
 
-    /// The next token; the stream's end stays there.
+    /// The next token; the end of the stream is never consumed.
     pub fn peek(&mut self) -> Scanned<&YamlToken> {
         if let Err(fault) = self.fill() {
             return Err(self.unless_unreadable(fault));
@@ -128,7 +128,7 @@ impl YamlScanner {
         Ok(self.tokens.front().expect("the queue was filled"))
     }
 
-    /// Takes the token that was looked at.
+    /// Takes the token that was peeked at.
     pub fn take(&mut self) -> YamlTokenKind {
         if self.tokens.len() == 1 && self.ended {
             return YamlTokenKind::StreamEnd;
@@ -137,7 +137,7 @@ impl YamlScanner {
         self.tokens.pop_front().map_or(YamlTokenKind::StreamEnd, |token| token.kind)
     }
 
-    /// A character that is not allowed is found before anything that is wrong behind it.
+    /// A character that is not allowed takes precedence over an error after it.
     fn unless_unreadable(&self, fault: ScanError) -> ScanError {
         match self.source.fault() {
             Some(problem) => ScanError { problem: problem.to_owned(), ..ScanError::default() },
@@ -145,7 +145,7 @@ impl YamlScanner {
         }
     }
 
-    /// Fetches tokens until the first of them is sure to be the first.
+    /// Fetches tokens until the first one can't be preceded by an inserted token.
     fn fill(&mut self) -> Scanned {
         loop {
             if !self.tokens.is_empty() {
@@ -212,7 +212,7 @@ impl YamlScanner {
         }
     }
 
-    /// Goes behind spaces, comments and line breaks.
+    /// Skips spaces, comments and line breaks.
     fn skip_to_token(&mut self) {
         loop {
             let tabs_too = self.flow_level > 0 || !self.key_allowed;
@@ -229,7 +229,7 @@ impl YamlScanner {
         }
     }
 
-    /// Opens a block at `column`, whose token stands before the token numbered `before`, or last.
+    /// Opens a block at `column`; its token is inserted before the token numbered `before`, or at the end.
     fn open_block(&mut self, column: usize, before: Option<usize>, kind: YamlTokenKind, start: Mark) -> Scanned {
         if self.flow_level > 0 || self.indent >= column.cast_signed() {
             return Ok(());
@@ -244,7 +244,7 @@ impl YamlScanner {
         Ok(())
     }
 
-    /// Puts a token before the one numbered `before`; last, if there is none or it has been taken.
+    /// Inserts a token before the one numbered `before`, or at the end if there is none or it has been taken.
     fn insert(&mut self, before: Option<usize>, token: YamlToken) {
         let at = before.and_then(|number| number.checked_sub(self.taken)).unwrap_or(self.tokens.len());
         self.tokens.insert(at, token);
@@ -261,7 +261,7 @@ impl YamlScanner {
         }
     }
 
-    /// Notes that a key may begin with the next token.
+    /// Records that a key may begin with the next token.
     fn start_key(&mut self) -> Scanned {
         if !self.key_allowed {
             return Ok(());
@@ -277,7 +277,7 @@ impl YamlScanner {
         Ok(())
     }
 
-    /// What began here is not a key.
+    /// The possible key that began here is not a key.
     fn drop_key(&mut self) -> Scanned {
         let Some(key) = self.keys.last_mut().filter(|key| key.possible) else { return Ok(()) };
         key.possible = false;
@@ -289,7 +289,7 @@ impl YamlScanner {
         Ok(())
     }
 
-    /// Whether the key of `level` may still find its colon.
+    /// Whether the key of `level` can still find its colon.
     fn check_key(&mut self, level: usize) -> Scanned<bool> {
         let at = self.source.at;
         let Some(key) = self.keys.get_mut(level).filter(|key| key.possible) else { return Ok(false) };

@@ -1,4 +1,4 @@
-//! Directives, and what stands before a node: anchors, aliases and tags.
+//! Directives, and the properties of a node: anchors, aliases and tags.
 
 use super::{Scanned, YamlScanner, YamlTokenKind};
 use crate::value::yaml::source::Mark;
@@ -47,7 +47,7 @@ impl YamlScanner {
         Ok(())
     }
 
-    /// The rest of a line, which may only be a comment, and its line break.
+    /// Reads the rest of a line, which may only be a comment, and its line break.
     pub(super) fn end_line(&mut self, context: Mark) -> Scanned {
         self.source.skip_blanks();
         self.source.skip_comment();
@@ -129,7 +129,7 @@ impl YamlScanner {
         Ok(())
     }
 
-    /// `!`, `!!`, `!word!`; outside a directive also `!word`, which then is the start of a suffix.
+    /// `!`, `!!`, `!word!`; outside a directive also `!word`, which is then the start of a suffix.
     fn tag_handle(&mut self, in_directive: bool, context: Mark) -> Scanned<String> {
         if self.source.peek(0) != '!' {
             return self.fault(context, "did not find expected '!'");
@@ -144,7 +144,7 @@ impl YamlScanner {
         Ok(handle)
     }
 
-    /// A URI; `head` is what has been read of it, and allows it to be empty.
+    /// A URI; `head` is the part already read, and allows the rest to be empty.
     fn tag_uri(&mut self, head: Option<&str>, context: Mark) -> Scanned<String> {
         let mut uri = head.unwrap_or_default().as_bytes().to_vec();
         let mut is_there = head.is_some();

@@ -31,7 +31,7 @@ impl YamlScanner {
         while self.source.at.column == indent && !self.source.is_end() {
             let before_blank = self.source.is_blank(0);
             match line_break {
-                // Lines are joined by a space, and paragraphs by what separates them.
+                // Lines are joined by a space, and paragraphs by the empty lines between them.
                 Some('\n') if !literal && !after_blank && !before_blank => {
                     text.extend(empty_lines.is_empty().then_some(' '));
                 }
@@ -63,7 +63,7 @@ impl YamlScanner {
         }
     }
 
-    /// Goes to the first line with text, and to `indent` there. An `indent` of 0 is set to that of the line.
+    /// Moves to the first line with text, and to `indent` there. An `indent` of 0 is set to that of the line.
     fn empty_lines(&mut self, indent: &mut usize, context: Mark) -> Scanned<String> {
         let mut breaks = String::new();
         let mut column_max = 0;
@@ -127,7 +127,8 @@ impl YamlScanner {
         Ok(())
     }
 
-    /// Reads blanks and line breaks between the words of a quoted text. One break is a space, more are one less.
+    /// Reads blanks and line breaks between the words of a quoted text. One break becomes a space; several become one
+    /// break fewer.
     fn fold_space(&mut self, text: &mut String, mut at_line_start: bool) {
         let mut blanks = String::new();
         let mut first_break = None;
@@ -226,7 +227,7 @@ impl YamlScanner {
         Ok(())
     }
 
-    /// Appends what is not space, with the space that stands before it.
+    /// Appends words, each with the whitespace before it.
     fn plain_words(&mut self, in_flow: bool, text: &mut String, space: &mut ScalarSpace) {
         while !self.source.is_blank_or_end(0) {
             match self.source.peek(0) {
@@ -269,7 +270,7 @@ impl YamlScanner {
     }
 }
 
-/// What stands between the words of a text without quotes.
+/// The whitespace between the words of a text without quotes.
 #[derive(Default)]
 struct ScalarSpace {
     blanks: String,
@@ -277,7 +278,7 @@ struct ScalarSpace {
     more_breaks: String,
 }
 
-/// Appends what line breaks between words amount to.
+/// Appends the folded form of line breaks between words.
 fn push_folded(text: &mut String, first_break: Option<char>, more_breaks: &str) {
     match first_break {
         Some('\n') if more_breaks.is_empty() => text.push(' '),
