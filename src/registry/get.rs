@@ -12,9 +12,6 @@ use super::{Registry, Resource, Subresource, Target, scaled, store_failed};
 /// How long a read waits for a revision that this process has not seen.
 pub(super) const FRESH_WAIT: Duration = Duration::from_secs(3);
 
-/// Where events are stored, in each of their groups.
-const EVENTS: [&str; 2] = ["/events", "events.k8s.io/events"];
-
 impl Registry {
     /// The object of `target`, ready to be sent.
     ///
@@ -24,7 +21,7 @@ impl Registry {
         target: &Target,
         resource_version: Option<Revision>,
     ) -> Result<(Arc<Stored>, Encoded), Status> {
-        self.wait_for(&target.resource.collection, resource_version).await?;
+        self.wait_for(&target.resource, resource_version).await?;
         let stored = self.stored(target).await?.ok_or_else(|| target.not_found())?;
         let (resource, version) = (&target.resource, &target.version);
         // A read of the newest state does not reuse earlier answers of a webhook.
@@ -39,7 +36,7 @@ impl Registry {
 
     /// The object of `target` as a value; of its scale, if that is requested.
     pub async fn get_value(&self, target: &Target, resource_version: Option<Revision>) -> Result<Value, Status> {
-        self.wait_for(&target.resource.collection, resource_version).await?;
+        self.wait_for(&target.resource, resource_version).await?;
         let stored = self.stored(target).await?.ok_or_else(|| target.not_found())?;
         let object = self.read_stored(target, &stored).await?;
         match target.subresource {
@@ -81,15 +78,16 @@ impl Registry {
         caught_up.map_err(|error| store_failed(&resource.collection, operation, error))
     }
 
-    /// Waits until this process has seen `revision` of a collection.
-    pub(super) async fn wait_for(&self, collection: &Collection, revision: Option<Revision>) -> Result<(), Status> {
+    /// Waits until this process has seen `revision` of a resource.
+    pub(super) async fn wait_for(&self, resource: &Resource, revision: Option<Revision>) -> Result<(), Status> {
         let Some(revision) = revision else { return Ok(()) };
+        let collection = &resource.collection;
         if self.storage.wait_for(collection, revision, FRESH_WAIT).await {
             Ok(())
         } else {
             let mut status = Status::too_large_resource_version(revision, self.storage.revision(collection));
-            if EVENTS.contains(&collection.as_str()) {
-                // Events are read from the store, and not from a cache that may catch up.
+            if resource.strategy.lifetime().is_some() {
+                // Objects that expire are read from the store, and not from a cache that may catch up.
                 status.details.get_or_insert_default().retry_after_seconds = 0;
             }
             Err(status)

@@ -56,11 +56,11 @@ impl Registry {
         let (snapshot, start) = match &request.at {
             ListAt::Newest => (self.snapshot(target, At::Newest).await?, None),
             ListAt::AtLeast(revision) => {
-                self.wait_for(collection, Some(*revision)).await?;
+                self.wait_for(&target.resource, Some(*revision)).await?;
                 (self.snapshot(target, At::Newest).await?, None)
             }
             ListAt::Exact(revision) => {
-                self.wait_for(collection, Some(*revision)).await?;
+                self.wait_for(&target.resource, Some(*revision)).await?;
                 (self.snapshot(target, At::Exact(*revision)).await?, None)
             }
             ListAt::Continue(token) => {

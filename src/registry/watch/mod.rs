@@ -259,7 +259,7 @@ impl Registry {
         let collection = &target.resource.collection;
         match request.start {
             Start::State(revision) => {
-                if let Err(too_large) = self.wait_for(collection, revision).await {
+                if let Err(too_large) = self.wait_for(&target.resource, revision).await {
                     waiting.push_back(WatchEvent::Error(too_large));
                 }
                 let snapshot = self.storage.snapshot(collection, At::Newest).await.map_err(|error| match error {
