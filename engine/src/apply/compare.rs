@@ -83,8 +83,11 @@ impl TypeSchema {
         match (kind, new) {
             (TypeKind::Map(map), Value::Object(fields)) if !map.atomic => {
                 below.reserve_exact(fields.len());
-                let of_field =
-                    |(name, field)| self.added(map.value(name)?, field).into_node(|| PathElement::field(name));
+                let mut types = map.in_order();
+                let of_field = |(name, field)| {
+                    let (id, _) = types.value(name)?;
+                    self.added(id, field).into_node(|| PathElement::field(name))
+                };
                 below.extend(fields.iter().filter_map(of_field));
             }
             (TypeKind::List(list), Value::Array(items)) if !matches!(list.items, Items::Atomic) => {
@@ -105,8 +108,9 @@ impl TypeSchema {
         if map.atomic || (old_fields.is_none() && new_fields.is_none()) {
             return out.leaf(old, new);
         }
+        let mut types = map.in_order();
         for_each_field(old_fields, new_fields, |name, old, new| {
-            if let Some(id) = map.value(name) {
+            if let Some((id, _)) = types.value(name) {
                 self.difference(id, old, new).move_below(out, || PathElement::field(name));
             }
         });

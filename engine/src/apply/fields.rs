@@ -49,6 +49,11 @@ impl<'a> OwnedFields<'a> {
         }
     }
 
+    /// Whether it is kept as this text.
+    pub fn is_text(&self, text: &str) -> bool {
+        matches!(self, OwnedFields::Text(fields, _) if fields.text() == text)
+    }
+
     pub fn set(&self) -> Cow<'_, FieldSet> {
         match self {
             OwnedFields::Text(fields, _) => Cow::Owned(fields.root().set()),

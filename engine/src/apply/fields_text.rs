@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::iter;
 
 use super::field_set::{FieldSet, FieldSetNode};
+use super::item::Item;
 use super::path::{PathElement, is_plain_key};
 use crate::value::{Value, json};
 use crate::work;
@@ -51,6 +52,10 @@ impl<'a> FieldsText<'a> {
         self.text.into_owned()
     }
 
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// All of it.
     pub fn root(&self) -> OwnedField<'_> {
         OwnedField { fields: self, steps: (0, self.steps.len()) }
@@ -60,41 +65,100 @@ impl<'a> FieldsText<'a> {
     pub fn without(&self, set: &FieldSet) -> FieldsText<'static> {
         work::bytes(self.text.len());
         let steps = Vec::with_capacity(self.steps.len());
-        let mut left = TextWriter { text: String::with_capacity(self.text.len()), steps };
+        let mut left = TextWriter { text: Vec::with_capacity(self.text.len()), steps };
         self.root().write_without(set, false, &mut left);
-        FieldsText { text: Cow::Owned(left.text), steps: left.steps }
+        left.finish()
     }
 }
 
 /// A text that is being written, and its steps so far.
-struct TextWriter {
-    text: String,
+pub(super) struct TextWriter {
+    /// UTF-8.
+    text: Vec<u8>,
     steps: Vec<TextStep>,
 }
 
 impl TextWriter {
+    /// Has room for the fields of an object of ordinary size.
+    pub fn new() -> Self {
+        TextWriter { text: Vec::with_capacity(1024), steps: Vec::with_capacity(64) }
+    }
+
+    pub fn finish(self) -> FieldsText<'static> {
+        let text = String::from_utf8(self.text).expect("names and their escapes are UTF-8");
+        FieldsText { text: Cow::Owned(text), steps: self.steps }
+    }
+
     /// The lengths of the text and of its steps.
-    fn lengths(&self) -> (usize, usize) {
+    pub fn lengths(&self) -> (usize, usize) {
         (self.text.len(), self.steps.len())
     }
 
     /// Truncates both to these lengths.
-    fn truncate(&mut self, (text, steps): (usize, usize)) {
+    pub fn truncate(&mut self, (text, steps): (usize, usize)) {
         self.text.truncate(text);
         self.steps.truncate(steps);
     }
 
+    /// Begins the content of a field, and returns where it starts.
+    pub fn open(&mut self) -> usize {
+        self.text.push(b'{');
+        self.text.len()
+    }
+
+    /// Ends the content that starts at `start`, and returns whether there is any.
+    pub fn close(&mut self, start: usize) -> bool {
+        let has_content = self.text.len() > start;
+        self.text.push(b'}');
+        has_content
+    }
+
+    /// Writes what comes before the next step of the content that starts at `start`; `is_member` says whether the field
+    /// around it is a member, too.
+    pub fn separate(&mut self, start: usize, is_member: bool) {
+        if self.text.len() == start {
+            if !is_member {
+                return;
+            }
+            let dot = self.begin(|text| text.extend_from_slice(DOT.as_bytes()));
+            self.text.extend_from_slice(b"{}");
+            self.end(dot);
+        }
+        self.text.push(b',');
+    }
+
     /// Writes the name of a step and its colon, and returns the step's index; [`TextWriter::end`] must be called after
     /// its content.
-    fn begin(&mut self, raw: &str) -> usize {
-        let start = self.text.len() + 1;
-        self.text.extend(["\"", raw, "\":"]);
-        // INVARIANT: no text here is longer than its source, whose offsets fit.
-        self.steps.push(TextStep { name: (start as u32, (start + raw.len()) as u32), end: 0, next: 0 });
+    fn begin(&mut self, write_name: impl FnOnce(&mut Vec<u8>)) -> usize {
+        self.text.push(b'"');
+        let start = self.text.len();
+        write_name(&mut self.text);
+        let end = self.text.len();
+        self.text.extend_from_slice(b"\":");
+        // INVARIANT: an object's size is limited far below the size that offsets can express.
+        self.steps.push(TextStep { name: (start as u32, end as u32), end: 0, next: 0 });
         self.steps.len() - 1
     }
 
-    fn end(&mut self, step: usize) {
+    /// [`TextWriter::begin`] for the field `name` of an object.
+    pub fn begin_field(&mut self, name: &str) -> usize {
+        self.begin(|text| {
+            text.extend_from_slice(b"f:");
+            json::encode_text(name, text);
+        })
+    }
+
+    /// [`TextWriter::begin`] for a plain item.
+    pub fn begin_plain_item(&mut self, item: Item<'_>) -> usize {
+        self.begin(|text| item.write_plain(text))
+    }
+
+    /// [`TextWriter::begin`] for an item, by the text of its path element.
+    pub fn begin_item(&mut self, element: &str) -> usize {
+        self.begin(|text| json::encode_text(element, text))
+    }
+
+    pub fn end(&mut self, step: usize) {
         let (end, next) = self.lengths();
         self.steps[step].end = end as u32;
         self.steps[step].next = next as u32;
@@ -112,7 +176,7 @@ impl TextWriter {
             end: moved(step.end),
             next: renumbered(step.next),
         }));
-        self.text.push_str(&source.text[start..end as usize]);
+        self.text.extend_from_slice(&source.text.as_bytes()[start..end as usize]);
     }
 }
 
@@ -295,25 +359,16 @@ impl<'t> OwnedField<'t> {
     /// Appends the fields without the members of `set`, and returns whether any remain; `is_member` says whether the
     /// field itself is still a member.
     fn write_without(self, set: &FieldSet, is_member: bool, out: &mut TextWriter) -> bool {
-        let start = out.text.len();
-        out.text.push('{');
+        let start = out.open();
         for at in self.steps_below() {
             let before = out.lengths();
-            let is_first = before.0 == start + 1;
-            if is_first && is_member {
-                let dot = out.begin(DOT);
-                out.text.push_str("{}");
-                out.end(dot);
-            }
-            if !is_first || is_member {
-                out.text.push(',');
-            }
+            out.separate(start, is_member);
             let name = self.name(at);
             let Some((_, node)) = found(set, name) else {
                 out.copy(self.fields, at);
                 continue;
             };
-            let step = out.begin(name.raw);
+            let step = out.begin(|text| text.extend_from_slice(name.raw.as_bytes()));
             let field = self.at(at);
             if field.write_without(&node.children, field.is_member() && !node.member, out) {
                 out.end(step);
@@ -321,8 +376,7 @@ impl<'t> OwnedField<'t> {
                 out.truncate(before);
             }
         }
-        out.text.push('}');
-        is_member || out.text.len() > start + 2
+        out.close(start) || is_member
     }
 
     /// The positions of the child steps, without the dot.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use super::path::{KeyField, PathElement, compare_values};
+use super::path::{KeyField, PathElement, compare_values, encode_item_key, encode_item_value};
 use super::type_schema::{Items, ListKey, ListType};
 use crate::value::{Map, Value};
 
@@ -110,6 +110,15 @@ fn check_set_item(item: &Value) -> Result<(), ItemError> {
     }
 }
 
+fn is_plain_value(value: &Value) -> bool {
+    matches!(value, Value::String(text) if is_plain_text(text))
+}
+
+/// Whether nothing in `text` is escaped, and everything sorts after the quote that ends it.
+fn is_plain_text(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b'#'..=b'~') && !matches!(byte, b'\\' | b'<' | b'>' | b'&'))
+}
+
 impl<'a> Item<'a> {
     /// The step of a path that leads to this item.
     pub fn element(self) -> PathElement {
@@ -118,6 +127,43 @@ impl<'a> Item<'a> {
                 self.key().map(|(name, value)| KeyField { name: Arc::clone(name), value: value.clone() }).collect(),
             ),
             Items::Set | Items::Atomic => PathElement::Value(Arc::new(self.value.clone())),
+        }
+    }
+
+    /// The text of [`Item::element`].
+    pub fn encode(self) -> String {
+        match &self.list.items {
+            Items::Map { .. } => encode_item_key(self.key().map(|(name, value)| (&**name, value))),
+            Items::Set | Items::Atomic => encode_item_value(self.value),
+        }
+    }
+
+    /// Whether [`Item::encode`] is spelled in one way only, from texts that sort as their spelling does: such items of a
+    /// list are in the order of their spelling.
+    pub fn is_plain(self) -> bool {
+        match &self.list.items {
+            Items::Map { keys, .. } => {
+                keys.iter().all(|key| is_plain_text(&key.name) && key.of(self.value).is_some_and(is_plain_value))
+            }
+            Items::Set | Items::Atomic => is_plain_value(self.value),
+        }
+    }
+
+    /// Appends [`Item::encode`] of a plain item as it stands in a JSON string.
+    pub fn write_plain(self, out: &mut Vec<u8>) {
+        const QUOTE: &[u8] = b"\\\"";
+        let mut write = |parts: &[&[u8]]| parts.iter().for_each(|part| out.extend_from_slice(part));
+        let text = |value: &'a Value| value.as_str().unwrap_or_default().as_bytes();
+        match &self.list.items {
+            Items::Map { .. } => {
+                write(&[b"k:{"]);
+                for (at, (name, value)) in self.key().enumerate() {
+                    let comma: &[u8] = if at > 0 { b"," } else { b"" };
+                    write(&[comma, QUOTE, name.as_bytes(), QUOTE, b":", QUOTE, text(value), QUOTE]);
+                }
+                write(&[b"}"]);
+            }
+            Items::Set | Items::Atomic => write(&[b"v:", QUOTE, text(self.value), QUOTE]),
         }
     }
 

@@ -153,7 +153,7 @@ impl<'a> ManagerEntry<'a> {
         })
     }
 
-    fn encode(self) -> Value {
+    pub fn encode(self) -> Value {
         let mut fields = Map::with_capacity(7);
         fields.insert("apiVersion", Value::String(self.api_version));
         fields.insert("fieldsType", Value::from("FieldsV1"));
@@ -187,24 +187,25 @@ pub(super) struct Managers<'a> {
 #[error("{0}")]
 pub struct DecodeError(String);
 
+/// Whether nobody owns this field of an object's metadata: it identifies the object, or only the server sets it.
+pub(super) fn is_identity(name: &str) -> bool {
+    matches!(
+        name,
+        "name"
+            | "namespace"
+            | "creationTimestamp"
+            | "selfLink"
+            | "uid"
+            | "clusterName"
+            | "generation"
+            | "managedFields"
+            | "resourceVersion"
+    )
+}
+
 /// Removes fields that identify the object or that only the server sets: nobody owns them.
 pub(super) fn without_identity(mut set: FieldSet) -> FieldSet {
-    set.change_below("metadata", |metadata| {
-        metadata.remove_members(|name| {
-            matches!(
-                name,
-                "name"
-                    | "namespace"
-                    | "creationTimestamp"
-                    | "selfLink"
-                    | "uid"
-                    | "clusterName"
-                    | "generation"
-                    | "managedFields"
-                    | "resourceVersion"
-            )
-        });
-    });
+    set.change_below("metadata", |metadata| metadata.remove_members(is_identity));
     set.remove_members(|name| matches!(name, "apiVersion" | "kind" | "metadata"));
     set
 }

@@ -8,6 +8,7 @@
 //!
 //! - `apply::TypeSchema` is made once per version: which lists are atomic, sets or maps, and their keys. Values are
 //!   walked by it; nothing else knows a schema.
+//! - What a creator or an applier owns is mostly written as text in one walk (`owned_text`), without a set.
 //! - A `FieldSet` is a tree of steps. It is built only for changed fields: the managers of an object stay in the JSON
 //!   that they were read in (`FieldsText`), which is not even decoded, but searched when its sets are needed: so a
 //!   write pays only for its own manager and for the fields it takes from others. The JSON is reused only if it is what
@@ -43,6 +44,7 @@ mod scale;
 mod times;
 mod of_message;
 mod of_structural;
+mod owned_text;
 mod type_schema;
 mod typed;
 mod updater;
@@ -67,7 +69,7 @@ pub use typed::TypeErrors;
 
 use fields::OwnedFields;
 use managed_fields::{ManagerEntry, Managers, Time, without_identity};
-use updater::{Changes, TypedObject, Updater};
+use updater::{AppliedObject, Changes, TypedObject, Updater};
 
 /// The field of an object that lists what each manager owns.
 pub const OWNED_FIELDS: &[&str] = &["metadata", "managedFields", "*", FIELDS];
@@ -155,9 +157,16 @@ impl FieldManager<'_> {
     /// anything.
     pub fn update(&self, live: Option<&Value>, mut new: Value, manager: &str, now: &str) -> Value {
         let empty = self.empty_object();
-        let live = live.unwrap_or(&empty);
         let requested = take_managed_fields(&mut new);
-        let managed = self.managers_of_request(live, requested.as_ref());
+        let managed = self.managers_of_request(live.unwrap_or(&empty), requested.as_ref());
+        if live.is_none()
+            && managed.entries.is_empty()
+            && let Some(creator) = self.creator(&empty, &new, manager, now)
+        {
+            set_managed_fields(&mut new, Some(Value::Array(vec![creator.encode()])));
+            return new;
+        }
+        let live = live.unwrap_or(&empty);
         match self.managers_after_update(live, &new, managed, manager, now) {
             Ok(managers) => set_managed_fields(&mut new, managers.encode()),
             Err(_) if self.typed(&new, true).is_err() => set_managed_fields(&mut new, None),
@@ -263,6 +272,16 @@ impl FieldManager<'_> {
         }
     }
 
+    /// The entry of who creates `new`; `None` if that must be found by [`FieldManager::record_update`].
+    fn creator(&self, empty: &Value, new: &Value, manager: &str, now: &str) -> Option<ManagerEntry<'static>> {
+        let types = self.versions.types(self.version)?;
+        let fields = types.text_of_created(new, empty, self.reset_fields.get(self.version))?;
+        let fields = OwnedFields::Text(fields, None);
+        let manager = self.manager_id(manager, Operation::Update);
+        let entry = ManagerEntry { manager, api_version: self.version.to_owned(), fields, time: Time::parse(now) };
+        (!entry.fields.is_empty()).then_some(entry)
+    }
+
     fn managers_after_update<'v>(
         &self,
         live: &Value,
@@ -335,9 +354,16 @@ impl FieldManager<'_> {
         let untyped = |which: &str, object: &Value, error: TypedError| {
             ApplyError::Failed(format!("failed to create typed {which} object ({}): {error}", describe(object)))
         };
-        let applied = self.typed(applied, false).map_err(|error| untyped("patch", applied, error))?;
+        let types = self.versions.types(self.version);
+        let written = types.and_then(|types| types.text_of_applied(applied, self.reset_fields.get(self.version)));
+        let applied = match (&written, types) {
+            // What it owns could be written, so it conforms.
+            (Some(_), Some(types)) => TypedObject { object: Cow::Borrowed(applied), types },
+            _ => self.typed(applied, false).map_err(|error| untyped("patch", applied, error))?,
+        };
         let typed_live = self.typed(live, true).map_err(|error| untyped("live", live, error))?;
         let manager = self.manager_id(manager, Operation::Apply);
+        let applied = AppliedObject { object: applied, written };
         let (object, is_changed) = self.updater().apply(typed_live, applied, &mut managers, &manager, force)?;
         // If only ownership changes, the time of the entry stays as it is, or unset.
         if is_changed && let Some(entry) = managers.get_mut(&manager) {

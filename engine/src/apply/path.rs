@@ -94,41 +94,11 @@ impl PathElement {
 
     /// The form that [`PathElement::decode`] reads.
     pub fn encode(&self) -> String {
-        let mut text = String::with_capacity(match self {
-            PathElement::Field(name) => 2 + name.len(),
-            _ => 32,
-        });
-        self.encode_into(&mut text);
-        text
-    }
-
-    /// Appends what [`PathElement::encode`] gives to `text`.
-    fn encode_into(&self, text: &mut String) {
         match self {
-            PathElement::Field(name) => {
-                text.push_str("f:");
-                text.push_str(name);
-            }
-            PathElement::Key(fields) => {
-                text.push_str("k:{");
-                for (at, field) in fields.iter().enumerate() {
-                    if at > 0 {
-                        text.push(',');
-                    }
-                    encode_string(&field.name, text);
-                    text.push(':');
-                    encode_value(&field.value, text);
-                }
-                text.push('}');
-            }
-            PathElement::Value(value) => {
-                text.push_str("v:");
-                encode_value(value, text);
-            }
-            PathElement::Index(index) => {
-                text.push_str("i:");
-                text.push_str(&index.to_string());
-            }
+            PathElement::Field(name) => format!("f:{name}"),
+            PathElement::Key(fields) => encode_item_key(fields.iter().map(|field| (&*field.name, &field.value))),
+            PathElement::Value(value) => encode_item_value(value),
+            PathElement::Index(index) => format!("i:{index}"),
         }
     }
 
@@ -293,6 +263,30 @@ fn readable(value: &Value) -> String {
             fields.iter().map(|(name, value)| format!("{name}={}", readable(value))).collect::<String>()
         }
     }
+}
+
+/// [`PathElement::encode`] of the item with this key, whose fields are sorted by name.
+pub(super) fn encode_item_key<'k>(fields: impl Iterator<Item = (&'k str, &'k Value)>) -> String {
+    let mut text = String::with_capacity(32);
+    text.push_str("k:{");
+    for (at, (name, value)) in fields.enumerate() {
+        if at > 0 {
+            text.push(',');
+        }
+        encode_string(name, &mut text);
+        text.push(':');
+        encode_value(value, &mut text);
+    }
+    text.push('}');
+    text
+}
+
+/// [`PathElement::encode`] of the item of a set.
+pub(super) fn encode_item_value(value: &Value) -> String {
+    let mut text = String::with_capacity(32);
+    text.push_str("v:");
+    encode_value(value, &mut text);
+    text
 }
 
 /// JSON as the reference writes it into keys: HTML escaped, `\b` and `\f` by number, exponents of two digits.

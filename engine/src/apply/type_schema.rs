@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::value::{Value, go_quote, place_of};
+use crate::value::{InOrder, Value, go_quote, place_of};
 
 /// The types of one version of a resource.
 #[derive(Clone, Debug)]
@@ -98,9 +98,33 @@ impl MapType {
         self.field(name).map(|(_, id)| id).or(self.element)
     }
 
+    /// For looking up the fields of an object.
+    pub fn in_order(&self) -> TypesInOrder<'_> {
+        TypesInOrder { map: self, declared: InOrder::new(&self.fields) }
+    }
+
     /// Whether the field is allowed but always skipped.
     pub fn passes_over(&self, name: &str) -> bool {
         self.is_own_metadata && name == "managedFields"
+    }
+}
+
+/// The types of a map's fields, which are looked up in order.
+pub(super) struct TypesInOrder<'t> {
+    map: &'t MapType,
+    declared: InOrder<'t, Arc<str>, TypeId>,
+}
+
+impl TypesInOrder<'_> {
+    /// [`MapType::value`], and whether the field is declared.
+    pub fn value(&mut self, name: &str) -> Option<(TypeId, bool)> {
+        if self.map.passes_over(name) {
+            return None;
+        }
+        match self.declared.get(name) {
+            Some(id) => Some((*id, true)),
+            None => self.map.element.map(|id| (id, false)),
+        }
     }
 }
 

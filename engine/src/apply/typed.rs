@@ -109,9 +109,14 @@ impl TypeSchema {
     ///
     /// Every value of a wrong type, and duplicate items.
     pub fn validate(&self, object: &Value, allow_duplicates: bool) -> Result<(), TypeErrors> {
+        self.validate_value(self.root(), object, allow_duplicates)
+    }
+
+    /// [`TypeSchema::validate`] for a `value` of the type `id`.
+    pub(super) fn validate_value(&self, id: TypeId, value: &Value, allow_duplicates: bool) -> Result<(), TypeErrors> {
         let found = TypeErrors { errors: Vec::new(), bytes: 0, untold: 0 };
         let mut walk = TypeValidation { types: self, allow_duplicates, found };
-        walk.value(self.root(), object, &AtPath::Root);
+        walk.value(id, value, &AtPath::Root);
         if walk.found.errors.is_empty() { Ok(()) } else { Err(walk.found) }
     }
 
@@ -139,15 +144,12 @@ impl TypeSchema {
 
     fn map_fields(&self, map: &MapType, fields: &Map) -> FieldSet {
         let mut nodes = Vec::with_capacity(fields.len());
+        let mut types = map.in_order();
         for (name, value) in fields.iter() {
-            if map.passes_over(name) {
-                continue;
-            }
-            let declared = map.field(name);
-            let Some(id) = declared.map(|(_, id)| id).or(map.element) else { continue };
+            let Some((id, is_declared)) = types.value(name) else { continue };
             let (member, children) = self.fields_below(id, value);
             let empty = value.is_null() || value.as_object().is_some_and(Map::is_empty);
-            let member = member || empty || declared.is_none();
+            let member = member || empty || !is_declared;
             if member || !children.is_empty() {
                 nodes.push(FieldSetNode { element: PathElement::field(name), member, children });
             }
@@ -220,10 +222,11 @@ impl TypeValidation<'_> {
             Some(TypeKind::Map(map)) => match value {
                 Value::Null => {}
                 Value::Object(fields) => {
+                    let mut types = map.in_order();
                     for (name, value) in fields.iter() {
                         let at = AtPath::Field(at, name);
-                        match map.value(name) {
-                            Some(id) => self.value(id, value, &at),
+                        match types.value(name) {
+                            Some((id, _)) => self.value(id, value, &at),
                             None if map.passes_over(name) => {}
                             // The reference stops here, too.
                             None => return self.error(&at, "field not declared in schema".to_owned()),
@@ -264,7 +267,7 @@ impl TypeValidation<'_> {
 
 /// The Go type of a value that is not of its schema's type.
 #[derive(Debug, Error)]
-enum ScalarError {
+pub(super) enum ScalarError {
     #[error("expected numeric (int or float), got {0}")]
     Numeric(&'static str),
     #[error("expected string, got &value.valueUnstructured{{Value:{0}}}")]
@@ -276,7 +279,7 @@ enum ScalarError {
 }
 
 impl ScalarType {
-    fn validate(self, value: &Value) -> Result<(), ScalarError> {
+    pub(super) fn validate(self, value: &Value) -> Result<(), ScalarError> {
         match (self, value) {
             (_, Value::Null)
             | (ScalarType::Numeric, Value::Int(_) | Value::Float(_))

@@ -11,6 +11,7 @@ use super::compare::Comparison;
 use super::conflict::{ApplyError, Conflicts};
 use super::field_set::FieldSet;
 use super::fields::OwnedFields;
+use super::fields_text::FieldsText;
 use super::managed_fields::{ManagerEntry, ManagerId, Managers, without_identity};
 use super::path::equal_values;
 use super::type_schema::TypeSchema;
@@ -66,6 +67,13 @@ impl<'a> TypedObject<'a> {
     fn with_parents(&self, set: &FieldSet) -> FieldSet {
         set.with_declared_parents(self.types, Some(self.types.root()))
     }
+}
+
+/// What a manager applies.
+pub(super) struct AppliedObject<'a> {
+    pub object: TypedObject<'a>,
+    /// What its applier owns, if that could be written without a set.
+    pub written: Option<FieldsText<'static>>,
 }
 
 /// An object in the versions it was needed in so far.
@@ -125,27 +133,33 @@ impl<'a> Updater<'a> {
     pub fn apply(
         &self,
         live: TypedObject<'a>,
-        applied: TypedObject<'a>,
+        applied: AppliedObject<'a>,
         managers: &mut Managers<'_>,
         manager: &ManagerId,
         force: bool,
     ) -> Result<(Value, bool), ApplyError> {
+        let AppliedObject { object: applied, written } = applied;
         let mut live = InVersions::new(live);
         self.reconcile(&mut live, managers)?;
         let merged = live.object.with(live.object.types.merge(&live.object.object, &applied.object));
-        let mut set = applied.types.field_set(&applied.object);
-        if let Some(reset) = self.reset_fields.get(self.version) {
-            set.exclude(reset);
-        }
         let last = managers.take(manager);
+        let written = written.filter(|written| match &last {
+            Some(last) => last.fields.is_text(written.text()) && self.is_in_one_version(last, managers),
+            None => true,
+        });
+        let is_written = written.is_some();
+        let fields = match written {
+            Some(written) => OwnedFields::Text(written, None),
+            None => OwnedFields::Set(self.applied_fields(&applied)),
+        };
         managers.put(ManagerEntry {
             manager: manager.clone(),
             api_version: self.version.to_owned(),
-            fields: OwnedFields::Set(set),
+            fields,
             time: last.as_ref().and_then(|last| last.time.clone()),
         });
         let new = match &last {
-            Some(last) if !self.drops_nothing(last, managers, manager) => self
+            Some(last) if !is_written && !self.drops_nothing(last, managers, manager) => self
                 .prune(merged, managers, last)
                 .map_err(|error| ApplyError::Failed(format!("failed to prune fields: {error}")))?,
             _ => merged,
@@ -154,12 +168,21 @@ impl<'a> Updater<'a> {
         let mut new = InVersions::new(new);
         let comparison = if same { Comparison::default() } else { self.compare(&live.object, &new.object) };
         self.take_changed(&mut live, &mut new, Changes::of(comparison), managers, manager, force)?;
-        if let Some(entry) = managers.get_mut(manager) {
+        if !is_written && let Some(entry) = managers.get_mut(manager) {
             let before = last.map_or(OwnedFields::NONE, |last| last.fields);
             entry.fields = before.or_set(without_identity(entry.fields.take()));
         }
         managers.entries.retain(|_, entry| !entry.fields.is_empty());
         Ok((new.object.object.into_owned(), !same))
+    }
+
+    /// What the manager owns that applies an object.
+    fn applied_fields(&self, applied: &TypedObject<'_>) -> FieldSet {
+        let mut set = applied.types.field_set(&applied.object);
+        if let Some(reset) = self.reset_fields.get(self.version) {
+            set.exclude(reset);
+        }
+        set
     }
 
     fn compare(&self, old: &TypedObject<'_>, new: &TypedObject<'_>) -> Comparison {
@@ -283,8 +306,13 @@ impl<'a> Updater<'a> {
     ///
     /// Ownership in other versions takes the long way, as a conversion may fail there.
     fn drops_nothing(&self, last: &ManagerEntry<'_>, managers: &Managers<'_>, manager: &ManagerId) -> bool {
-        let in_one_version = managers.entries.values().chain([last]).all(|entry| entry.api_version == self.version);
-        in_one_version && managers.get(manager).is_some_and(|now| last.fields.is_subset(&now.fields.set()))
+        self.is_in_one_version(last, managers)
+            && managers.get(manager).is_some_and(|now| last.fields.is_subset(&now.fields.set()))
+    }
+
+    /// Whether everything is owned in the version of the request.
+    fn is_in_one_version(&self, last: &ManagerEntry<'_>, managers: &Managers<'_>) -> bool {
+        managers.entries.values().chain([last]).all(|entry| entry.api_version == self.version)
     }
 
     /// Removes the fields that the manager applied last time, no longer applies, and nobody else owns.

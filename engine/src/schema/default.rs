@@ -68,8 +68,9 @@ impl<'s> Defaulting<'s> {
         match value {
             Value::Object(fields) => {
                 self.set_absent(fields, schema)?;
+                let mut properties = schema.properties.in_order();
                 for (name, field) in fields.iter_mut() {
-                    if let Some(property) = schema.properties.get(name) {
+                    if let Some(property) = properties.get(name) {
                         self.enter(field, property)?;
                     } else if let Some(StructuralOrBool::Structural(schema)) = &schema.additional_properties {
                         self.replace_null(field, schema)?;

@@ -43,8 +43,9 @@ fn check_object(path: &Path<'_>, fields: &Map, schema: &Structural, errors: &mut
     if schema.properties.is_empty() {
         return;
     }
+    let mut properties = schema.properties.in_order();
     for (name, field) in fields.iter() {
-        if let Some(property) = schema.properties.get(name) {
+        if let Some(property) = properties.get(name) {
             check(&path.child(name), field, property, errors);
         }
     }

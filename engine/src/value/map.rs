@@ -28,6 +28,39 @@ pub(crate) fn place_of<T>(items: &[T], name: &str, name_of: impl Fn(&T) -> &str)
     })
 }
 
+/// Looks up names that mostly come sorted, as the items are: the next item is usually the one that is sought, or one of
+/// the next.
+#[derive(Clone, Copy)]
+pub(crate) struct InOrder<'i, N, T> {
+    items: &'i [(N, T)],
+    /// The index after the item that was found last.
+    next: usize,
+}
+
+impl<'i, N: AsRef<str>, T> InOrder<'i, N, T> {
+    /// `items` are sorted by their names in byte order, without duplicates.
+    pub fn new(items: &'i [(N, T)]) -> Self {
+        InOrder { items, next: 0 }
+    }
+
+    /// The item of this name.
+    pub fn find(&mut self, name: &str) -> Option<&'i (N, T)> {
+        const AHEAD: usize = 3;
+        let ahead = self.items[self.next..].iter().take(AHEAD).position(|(other, _)| other.as_ref() == name);
+        let at = match ahead {
+            Some(ahead) => self.next + ahead,
+            None => place_of(self.items, name, |(other, _)| other.as_ref())?,
+        };
+        self.next = at + 1;
+        Some(&self.items[at])
+    }
+
+    /// What the name stands for.
+    pub fn get(&mut self, name: &str) -> Option<&'i T> {
+        self.find(name).map(|(_, item)| item)
+    }
+}
+
 /// Fields in byte order of their names, without duplicates. Small objects, the common case, take one allocation.
 ///
 /// The fields are values, or what a schema specifies for each. An object may stay JSON until one of its fields is
@@ -114,6 +147,11 @@ impl<V> Map<V> {
     pub fn get(&self, name: &str) -> Option<&V> {
         let fields = self.fields();
         place_of(fields, name, |(field, _)| field).map(|at| &fields[at].1)
+    }
+
+    /// For looking up fields whose names mostly come sorted.
+    pub(crate) fn in_order(&self) -> InOrder<'_, Key, V> {
+        InOrder::new(self.fields())
     }
 
     /// The value of a field, to change it.
@@ -263,6 +301,18 @@ mod tests {
     use crate::value::json;
 
     proptest! {
+        #[test]
+        fn names_are_found_in_any_order(
+            fields in prop::collection::vec("[a-d]{0,2}", 0..24),
+            sought in prop::collection::vec("[a-d]{0,2}", 0..24),
+        ) {
+            let map: Map<usize> = fields.into_iter().enumerate().map(|(at, name)| (name, at)).collect();
+            let mut in_order = map.in_order();
+            for name in map.keys().map(str::to_owned).chain(sought) {
+                prop_assert_eq!(in_order.get(&name), map.get(&name));
+            }
+        }
+
         #[test]
         fn names_are_found_where_a_binary_search_finds_them(
             names in prop::collection::btree_set("[ab]{0,6}", 0..40),

@@ -17,7 +17,7 @@ pub mod yaml;
 
 pub(crate) use go::go_syntax;
 pub use go::{go_display, go_print, go_quote, go_quote_byte, go_type, is_printable, json_type};
-pub(crate) use map::place_of;
+pub(crate) use map::{InOrder, place_of};
 pub use map::{Key, Map};
 
 use crate::work;

@@ -428,10 +428,11 @@ fn check_object(
             outcome.fault(place, format_args!("should have at most {max} properties"), kind);
         }
     }
+    let mut properties = schema.properties();
     match schema.other_fields() {
         OtherFields::Ignored => {}
         OtherFields::Forbidden => {
-            for name in fields.keys().filter(|name| schema.property(name).is_none()) {
+            for name in fields.keys().filter(|name| properties.get(name).is_none()) {
                 work::step();
                 if outcome.is_full() {
                     continue;
@@ -442,22 +443,24 @@ fn check_object(
             }
         }
         OtherFields::Validated(other) => {
-            for (name, field) in fields.iter().filter(|(name, _)| schema.property(name).is_none()) {
+            for (name, field) in fields.iter().filter(|(name, _)| properties.get(name).is_none()) {
                 let correlated = ratchet::field(correlated, name, place.is_empty());
                 validate_value(&ValuePath::Other(place, name), field, other, correlated.as_ref(), outcome);
             }
         }
     }
     if schema.has_properties() {
+        let mut properties = schema.properties();
         for (name, field) in fields.iter() {
-            let Some(property) = schema.property(name) else { continue };
+            let Some(property) = properties.get(name) else { continue };
             let correlated = ratchet::field(correlated, name, place.is_empty());
             validate_value(&ValuePath::Property(place, name), field, property, correlated.as_ref(), outcome);
         }
     }
+    let mut present = fields.in_order();
     for name in keywords.into_iter().flat_map(|keywords| &keywords.required) {
         work::step();
-        if !fields.contains_key(name) {
+        if present.get(name).is_none() {
             outcome.fault(&ValuePath::Other(place, name), "is required", FaultKind::Required);
         }
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::super::structural::{NestedValueValidation, Structural, StructuralOrBool, ValueValidation};
+use crate::value::{InOrder, Key};
 
 /// How a schema is read.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -89,6 +90,21 @@ pub(super) enum SchemaNode<'s> {
     Nested(&'s NestedValueValidation),
 }
 
+/// The properties of a schema, which are looked up in order.
+pub(super) enum Properties<'s> {
+    Whole(InOrder<'s, Key, Structural>),
+    Nested(InOrder<'s, Key, NestedValueValidation>),
+}
+
+impl<'s> Properties<'s> {
+    pub(super) fn get(&mut self, name: &str) -> Option<SchemaNode<'s>> {
+        match self {
+            Properties::Whole(properties) => properties.get(name).map(SchemaNode::Whole),
+            Properties::Nested(properties) => properties.get(name).map(SchemaNode::Nested),
+        }
+    }
+}
+
 /// How a schema treats fields that it does not name.
 pub(super) enum OtherFields<'s> {
     Ignored,
@@ -130,10 +146,11 @@ impl<'s> SchemaNode<'s> {
         }
     }
 
-    pub(super) fn property(self, name: &str) -> Option<SchemaNode<'s>> {
+    /// For looking up the properties of an object's fields.
+    pub(super) fn properties(self) -> Properties<'s> {
         match self {
-            SchemaNode::Whole(schema) => schema.properties.get(name).map(SchemaNode::Whole),
-            SchemaNode::Nested(schema) => schema.properties.get(name).map(SchemaNode::Nested),
+            SchemaNode::Whole(schema) => Properties::Whole(schema.properties.in_order()),
+            SchemaNode::Nested(schema) => Properties::Nested(schema.properties.in_order()),
         }
     }
 

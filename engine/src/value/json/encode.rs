@@ -262,6 +262,29 @@ const fn first_escaped(word: u64) -> Option<usize> {
     )
 }
 
+/// Whether none of the bytes is in [`ESCAPED`]. Most texts are so, and short.
+fn is_plain(bytes: &[u8]) -> bool {
+    // In this form the compiler takes the sixteen bytes at once: `"` and `&` differ in one bit, as `<` and `>` do.
+    let escaped = |byte: u8| {
+        let is_quote_or_and = u8::from(byte | 0x04 == b'&');
+        let is_bracket = u8::from(byte | 0x02 == b'>');
+        u8::from(byte < 0x20) | is_quote_or_and | is_bracket | u8::from(byte == b'\\') | u8::from(byte == 0xe2)
+    };
+    let is_plain_chunk = |chunk: &[u8; 16]| chunk.iter().fold(0, |any, byte| any | escaped(*byte)) == 0;
+    let (chunks, _) = bytes.as_chunks();
+    if let Some(last) = bytes.last_chunk() {
+        return chunks.iter().all(is_plain_chunk) && is_plain_chunk(last);
+    }
+    // The halves overlap.
+    match (bytes.first_chunk(), bytes.last_chunk()) {
+        (Some(first), Some(last)) => {
+            let words = [u64::from_le_bytes(*first), u64::from_le_bytes(*last)];
+            words.iter().all(|word| first_escaped(*word).is_none())
+        }
+        _ => bytes.iter().all(|byte| !ESCAPED[usize::from(*byte)]),
+    }
+}
+
 /// The position of the next byte in [`ESCAPED`], from `at` on, or the end.
 fn end_of_plain(bytes: &[u8], mut at: usize) -> usize {
     while let Some((chunk, _)) = bytes[at..].split_first_chunk() {
@@ -292,6 +315,14 @@ pub fn encode_string(text: &str, out: &mut Vec<u8>) {
 /// The text between the quotes of a JSON string.
 pub(crate) fn encode_text(text: &str, out: &mut Vec<u8>) {
     work::bytes(text.len());
+    if is_plain(text.as_bytes()) {
+        out.extend_from_slice(text.as_bytes());
+    } else {
+        encode_escaped(text, out);
+    }
+}
+
+fn encode_escaped(text: &str, out: &mut Vec<u8>) {
     let bytes = text.as_bytes();
     let mut start = 0;
     let mut at = 0;

@@ -1,0 +1,466 @@
+//! What the writer of an object owns, written as `fieldsV1` in the walk that checks the types: no set is built.
+//!
+//! In: types, and an object that is created or applied. Out: the text that [`FieldSet::encode`] gives for what its
+//! writer owns, or `None` where the walk can't tell: the object does not conform, or has duplicate items. Then the
+//! caller goes through sets, which finds the same or the errors.
+
+use super::field_set::FieldSet;
+use super::fields_text::{FieldsText, TextWriter};
+use super::item::Item;
+use super::managed_fields::is_identity;
+use super::path::equal_values;
+use super::type_schema::{Items, ListType, MapType, TypeId, TypeSchema};
+use super::typed::{Candidates, TypeKind};
+use crate::value::{Map, Value};
+use crate::work;
+
+impl TypeSchema {
+    /// What the manager owns that creates `object`: all that `empty` does not have, which is an object of its kind
+    /// before any field is set. Nobody owns the fields of `reset`.
+    pub(super) fn text_of_created(
+        &self,
+        object: &Value,
+        empty: &Value,
+        reset: Option<&FieldSet>,
+    ) -> Option<FieldsText<'static>> {
+        self.owned_text(object, Before::Value(empty), reset)
+    }
+
+    /// What the manager owns that applies `object`.
+    pub(super) fn text_of_applied(&self, object: &Value, reset: Option<&FieldSet>) -> Option<FieldsText<'static>> {
+        self.owned_text(object, Before::NotCompared, reset)
+    }
+
+    fn owned_text(&self, object: &Value, before: Before<'_>, reset: Option<&FieldSet>) -> Option<FieldsText<'static>> {
+        let (Some(TypeKind::Map(map)), Value::Object(fields)) = (self.kind_of(self.root(), object), object) else {
+            return None;
+        };
+        if map.atomic {
+            return None;
+        }
+        let allow_duplicates = !matches!(before, Before::NotCompared);
+        let mut walk = OwnedText { types: self, allow_duplicates, out: TextWriter::new() };
+        walk.root(map, fields, before, reset)?;
+        Some(walk.out.finish())
+    }
+}
+
+/// What stood where a value now stands.
+#[derive(Clone, Copy)]
+enum Before<'v> {
+    /// It does not matter: an applier owns what it sends.
+    NotCompared,
+    Nothing,
+    Value(&'v Value),
+}
+
+impl<'v> Before<'v> {
+    /// At the field `name`.
+    fn field(self, name: &str) -> Before<'v> {
+        match self {
+            Before::NotCompared => Before::NotCompared,
+            Before::Nothing => Before::Nothing,
+            Before::Value(object) => object.get(name).map_or(Before::Nothing, Before::Value),
+        }
+    }
+
+    /// Whether a field that is only owned as a whole is owned.
+    fn is_leaf_owned(self, value: &Value) -> bool {
+        match self {
+            Before::NotCompared | Before::Nothing => true,
+            Before::Value(before) => !equal_values(before, value),
+        }
+    }
+}
+
+struct OwnedText<'a> {
+    types: &'a TypeSchema,
+    /// Within what is reset or owned as a whole; elsewhere the walk ends at duplicates.
+    allow_duplicates: bool,
+    out: TextWriter,
+}
+
+// Each method returns `None` where the walk can't tell.
+impl OwnedText<'_> {
+    fn root(&mut self, map: &MapType, fields: &Map, before: Before<'_>, reset: Option<&FieldSet>) -> Option<()> {
+        let start = self.out.open();
+        let mut types = map.in_order();
+        for (name, value) in fields.iter() {
+            let (id, is_declared) = types.value(name)?;
+            if let Some(reset) = reset.and_then(|reset| reset.field(name)) {
+                (reset.member && self.conforms(id, value)).then_some(())?;
+                continue;
+            }
+            match name {
+                "apiVersion" | "kind" => self.identity(id, value)?,
+                "metadata" => self.metadata(id, value, (before.field(name), start))?,
+                _ => self.field((start, false), name, (id, is_declared), value, before)?,
+            }
+        }
+        self.out.close(start);
+        Some(())
+    }
+
+    /// The object's own metadata, whose field and identity nobody owns.
+    fn metadata(&mut self, id: TypeId, value: &Value, (before, start): (Before<'_>, usize)) -> Option<()> {
+        let (Some(TypeKind::Map(map)), Value::Object(fields)) = (self.types.kind_of(id, value), value) else {
+            return None;
+        };
+        if map.atomic {
+            return None;
+        }
+        self.below((start, false), "metadata", |walk| {
+            let start = walk.out.open();
+            let mut types = map.in_order();
+            for (name, value) in fields.iter().filter(|(name, _)| !map.passes_over(name)) {
+                let (id, is_declared) = types.value(name)?;
+                if is_identity(name) {
+                    walk.identity(id, value)?;
+                } else {
+                    walk.field((start, false), name, (id, is_declared), value, before)?;
+                }
+            }
+            Some(walk.out.close(start))
+        })
+    }
+
+    /// A scalar that nobody owns.
+    fn identity(&mut self, id: TypeId, value: &Value) -> Option<()> {
+        match self.types.kind_of(id, value)? {
+            TypeKind::Scalar(_) if self.conforms(id, value) => Some(()),
+            _ => None,
+        }
+    }
+
+    /// Whether a value conforms whose fields are not owned one by one.
+    fn conforms(&self, id: TypeId, value: &Value) -> bool {
+        self.types.validate_value(id, value, self.allow_duplicates).is_ok()
+    }
+
+    /// Writes a field of the object that stands where `before` stood; the type is the one of its value, with whether
+    /// the field is declared.
+    fn field(
+        &mut self,
+        around: (usize, bool),
+        name: &str,
+        (id, is_declared): (TypeId, bool),
+        value: &Value,
+        before: Before<'_>,
+    ) -> Option<()> {
+        self.below(around, name, |walk| walk.value(id, value, before.field(name), !is_declared))
+    }
+
+    /// Writes the field `name` with what `value` writes, which returns whether any of it is owned.
+    fn below(
+        &mut self,
+        (start, is_member): (usize, bool),
+        name: &str,
+        value: impl FnOnce(&mut Self) -> Option<bool>,
+    ) -> Option<()> {
+        let before = self.out.lengths();
+        self.out.separate(start, is_member);
+        let step = self.out.begin_field(name);
+        if value(self)? {
+            self.out.end(step);
+        } else {
+            self.out.truncate(before);
+        }
+        Some(())
+    }
+
+    /// Writes what is owned of a value and returns whether anything is. `is_key` says whether its name is not declared,
+    /// or it is an item: its applier owns it even if it has fields.
+    fn value(&mut self, id: TypeId, value: &Value, before: Before<'_>, is_key: bool) -> Option<bool> {
+        work::step();
+        let type_ = self.types.get(id);
+        let candidates = Candidates::of(type_, Some(value));
+        if let Before::Value(before) = before
+            && Candidates::of(type_, Some(before)) != candidates
+        {
+            return None;
+        }
+        match candidates.first(type_)? {
+            TypeKind::Scalar(scalar) => scalar.validate(value).ok().map(|()| self.leaf(value, before)),
+            TypeKind::Map(map) if map.atomic => self.conforms(id, value).then(|| self.leaf(value, before)),
+            TypeKind::List(ListType { items: Items::Atomic, .. }) => {
+                self.conforms(id, value).then(|| self.leaf(value, before))
+            }
+            TypeKind::Map(map) => self.map(map, value, before, is_key),
+            TypeKind::List(list) => self.list(list, value, before, is_key),
+        }
+    }
+
+    /// A field that is owned as a whole.
+    fn leaf(&mut self, value: &Value, before: Before<'_>) -> bool {
+        let start = self.out.open();
+        self.out.close(start);
+        before.is_leaf_owned(value)
+    }
+
+    fn map(&mut self, map: &MapType, value: &Value, before: Before<'_>, is_key: bool) -> Option<bool> {
+        const NO_FIELDS: &Map = &Map::new();
+        let fields = match value {
+            Value::Object(fields) => fields,
+            Value::Null => NO_FIELDS,
+            _ => return None,
+        };
+        let is_member = match before {
+            Before::NotCompared => is_key || fields.is_empty(),
+            Before::Nothing => true,
+            Before::Value(Value::Object(old)) if !old.is_empty() => false,
+            Before::Value(_) if fields.is_empty() => return Some(self.leaf(value, before)),
+            Before::Value(_) => false,
+        };
+        let start = self.out.open();
+        let mut types = map.in_order();
+        for (name, value) in fields.iter().filter(|(name, _)| !map.passes_over(name)) {
+            let type_ = types.value(name)?;
+            self.field((start, is_member), name, type_, value, before)?;
+        }
+        Some(self.out.close(start) || is_member)
+    }
+
+    fn list(&mut self, list: &ListType, value: &Value, before: Before<'_>, is_key: bool) -> Option<bool> {
+        let values = match value {
+            Value::Array(values) => values.as_slice(),
+            Value::Null => &[],
+            _ => return None,
+        };
+        let (is_member, before) = match before {
+            Before::NotCompared => (is_key || value.is_null(), Before::NotCompared),
+            Before::Nothing => (true, Before::Nothing),
+            Before::Value(_) => return None,
+        };
+        let items = list.sorted_items(values);
+        if items.len() != values.len() || items.windows(2).any(|pair| pair[0] == pair[1]) {
+            return None;
+        }
+        let start = self.out.open();
+        if items.iter().all(|item| item.is_plain()) {
+            for item in items {
+                self.out.separate(start, is_member);
+                let step = self.out.begin_plain_item(item);
+                self.item(list, step, item, before)?;
+            }
+            return Some(self.out.close(start) || is_member);
+        }
+        let mut named: Vec<(String, Item<'_>)> = items.into_iter().map(|item| (item.encode(), item)).collect();
+        // The order of the texts differs from that of the items.
+        named.sort_by(|(left, _), (right, _)| left.cmp(right));
+        if named.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+            return None;
+        }
+        for (name, item) in named {
+            self.out.separate(start, is_member);
+            let step = self.out.begin_item(&name);
+            self.item(list, step, item, before)?;
+        }
+        Some(self.out.close(start) || is_member)
+    }
+
+    /// Ends the step of an item, which is owned whatever it holds.
+    fn item(&mut self, list: &ListType, step: usize, item: Item<'_>, before: Before<'_>) -> Option<()> {
+        self.value(list.element, item.value, before, true)?;
+        self.out.end(step);
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::apply::managed_fields::without_identity;
+    use crate::object;
+    use crate::schema::structural::{Structural, StructuralOrBool};
+    use crate::value::json;
+
+    fn typed(type_: &str) -> Structural {
+        let mut schema = Structural::default();
+        schema.generic.type_ = type_.to_owned();
+        schema
+    }
+
+    fn list(of: Structural, list_type: &str) -> Structural {
+        let mut schema = typed("array");
+        schema.items = Some(Box::new(of));
+        schema.extensions.list_type = Some(list_type.to_owned());
+        if list_type == "map" {
+            schema.extensions.list_map_keys = vec!["a".to_owned(), "b".to_owned()];
+        }
+        schema
+    }
+
+    fn schema() -> impl Strategy<Value = Structural> {
+        let scalars = || prop_oneof![Just(typed("string")), Just(typed("integer")), Just(typed("boolean"))];
+        let leaf = prop_oneof![
+            4 => scalars(),
+            1 => scalars().prop_map(|of| list(of, "set")),
+            1 => scalars().prop_map(|of| list(of, "atomic")),
+            1 => Just(typed("")).prop_map(|mut any| {
+                any.extensions.preserve_unknown_fields = true;
+                any
+            }),
+        ];
+        leaf.prop_recursive(4, 24, 4, |inner| {
+            let properties = prop::collection::btree_map("[a-e<]", inner.clone(), 0..5);
+            let object = (properties, any::<bool>(), any::<bool>()).prop_map(|(properties, is_atomic, is_open)| {
+                let mut schema = typed("object");
+                schema.properties = properties.into_iter().collect();
+                schema.extensions.map_type = (is_atomic && is_open).then(|| "atomic".to_owned());
+                schema.extensions.preserve_unknown_fields = is_open;
+                schema
+            });
+            prop_oneof![
+                4 => object.clone(),
+                1 => inner.clone().prop_map(|of| {
+                    let mut schema = typed("object");
+                    schema.additional_properties = Some(StructuralOrBool::Structural(Box::new(of)));
+                    schema
+                }),
+                2 => object.clone().prop_map(|of| list(of, "map")),
+                1 => inner.prop_map(|of| list(of, "atomic")),
+            ]
+        })
+    }
+
+    /// A value that mostly conforms.
+    fn value_of(schema: &Structural) -> BoxedStrategy<Value> {
+        let items = schema.items.as_deref().map(value_of);
+        let scalar = prop_oneof!["[a-c\"<!]{0,2}".prop_map(Value::String), (0..4_i64).prop_map(Value::Int)];
+        let conforming = match (schema.generic.type_.as_str(), items) {
+            ("string", _) => prop_oneof!["[a-c]{0,3}", "[a-c!\"<\u{e9}]{0,2}"].prop_map(Value::String).boxed(),
+            ("integer", _) => prop_oneof![(0..20_i64).prop_map(Value::Int), Just(Value::Float(1.0))].boxed(),
+            ("boolean", _) => any::<bool>().prop_map(Value::Bool).boxed(),
+            ("array", Some(item)) => prop::collection::vec(item, 0..4).prop_map(Value::Array).boxed(),
+            ("object", _) => {
+                let mut fields = Just(Value::Object(Map::new())).boxed();
+                let with = |fields: BoxedStrategy<Value>, name: String, field: BoxedStrategy<Value>| {
+                    (fields, prop::option::weighted(0.8, field)).prop_map(move |(mut object, field)| {
+                        field.into_iter().for_each(|field| _ = object.make_object().insert(name.as_str(), field));
+                        object
+                    })
+                };
+                for (name, property) in schema.properties.iter() {
+                    fields = with(fields, name.to_owned(), value_of(property)).boxed();
+                }
+                match &schema.additional_properties {
+                    Some(StructuralOrBool::Structural(of)) => {
+                        with(fields, "k\u{e9}y/1".to_owned(), value_of(of)).boxed()
+                    }
+                    _ => fields,
+                }
+            }
+            _ => scalar.clone().boxed(),
+        };
+        prop_oneof![30 => conforming, 1 => scalar, 1 => Just(Value::Null), 1 => Just(Value::Object(Map::new()))].boxed()
+    }
+
+    fn root(spec: Structural, status: Structural) -> Structural {
+        let mut root = typed("object");
+        root.properties = [("spec", spec), ("status", status)].into_iter().map(|(n, s)| (n.to_owned(), s)).collect();
+        root
+    }
+
+    fn metadata() -> impl Strategy<Value = Value> {
+        prop_oneof![
+            Just(object! { "name" => "n", "uid" => "u", "generation" => 1 }),
+            Just(
+                object! { "name" => "n", "labels" => object! { "a" => "b" }, "managedFields" => Value::Array(vec![]) }
+            ),
+            Just(object! { "finalizers" => Value::Array(vec!["f".into(), "e".into()]), "annotations" => object! {} }),
+            Just(object! { "finalizers" => Value::Array(vec!["f".into(), "f".into()]) }),
+            Just(object! { "labels" => object! { "a" => 1 } }),
+            Just(Value::Null),
+        ]
+    }
+
+    fn cases() -> impl Strategy<Value = (TypeSchema, Value, Value)> {
+        let schemas = (schema(), schema()).prop_map(|(spec, status)| root(spec, status));
+        schemas.prop_flat_map(|schema| {
+            let types = TypeSchema::of_custom_resource(&schema, false);
+            let objects = (value_of(&schema), value_of(&schema), metadata(), any::<bool>());
+            objects.prop_map(move |(mut object, empty, metadata, is_bare)| {
+                let mut bare = object! { "apiVersion" => "g/v", "kind" => "K" };
+                let fields = object.make_object();
+                bare.as_object().into_iter().flat_map(Map::iter).for_each(|(name, value)| {
+                    fields.insert(name, value.clone());
+                });
+                fields.insert("metadata", metadata);
+                if let (false, Some(spec)) = (is_bare, empty.get("spec")) {
+                    bare.make_object().insert("spec", spec.clone());
+                }
+                (types.clone(), object, bare)
+            })
+        })
+    }
+
+    fn reset() -> impl Strategy<Value = Option<FieldSet>> {
+        prop::option::of(prop_oneof![
+            Just(FieldSet::of_fields(&[&["status"]])),
+            Just(FieldSet::of_fields(&[&["metadata"], &["spec"]])),
+            Just(FieldSet::of_fields(&[&["spec", "a"]])),
+        ])
+    }
+
+    fn excluding(mut set: FieldSet, reset: Option<&FieldSet>) -> FieldSet {
+        reset.into_iter().for_each(|reset| set.exclude(reset));
+        without_identity(set)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_a_creator_owns_is_written_as_it_is_found((types, object, empty) in cases(), reset in reset()) {
+            let Some(written) = types.text_of_created(&object, &empty, reset.as_ref()) else { return Ok(()) };
+            prop_assert_eq!(types.validate(&object, true), Ok(()));
+            prop_assume!(types.validate(&empty, true).is_ok());
+            let found = types.compare(&empty, &object);
+            let set = excluding(found.added.union(&found.modified), reset.as_ref());
+            prop_assert_eq!(written.text(), set.encode_text());
+            let read = FieldsText::read(written.text().to_owned().into()).expect("it is what is written");
+            prop_assert_eq!(format!("{written:?}"), format!("{read:?}"));
+        }
+
+        #[test]
+        fn what_an_applier_owns_is_written_as_it_is_found((types, object, _) in cases(), reset in reset()) {
+            let Some(written) = types.text_of_applied(&object, reset.as_ref()) else { return Ok(()) };
+            prop_assert_eq!(types.validate(&object, false), Ok(()));
+            let set = excluding(types.field_set(&object), reset.as_ref());
+            prop_assert_eq!(written.text(), set.encode_text());
+        }
+
+        /// Only what is said above is left to the longer way.
+        #[test]
+        fn what_conforms_without_duplicates_is_written((types, object, _) in cases()) {
+            let has_metadata = object.get("metadata").is_some_and(|metadata| !metadata.is_null());
+            if !has_metadata || types.validate(&object, false).is_err() {
+                return Ok(());
+            }
+            prop_assert!(types.text_of_applied(&object, None).is_some());
+            let bare = object! { "apiVersion" => "g/v", "kind" => "K" };
+            prop_assert!(types.text_of_created(&object, &bare, None).is_some());
+        }
+    }
+
+    #[test]
+    fn an_applier_does_not_own_what_only_holds_fields() {
+        let mut ports = typed("object");
+        ports.properties =
+            [("a", typed("string")), ("b", typed("integer"))].into_iter().map(|(n, s)| (n.to_owned(), s)).collect();
+        let mut spec = typed("object");
+        spec.properties = [("ports", list(ports, "map"))].into_iter().map(|(n, s)| (n.to_owned(), s)).collect();
+        let types = TypeSchema::of_custom_resource(&root(spec, typed("object")), false);
+        let object = br#"{"apiVersion":"g/v","kind":"K","metadata":{"name":"n"},"spec":{"ports":[{"a":"z","b":10},{"a":"z","b":9}]}}"#;
+        let object = json::decode(object).expect("it is JSON");
+        let empty = object! { "apiVersion" => "g/v", "kind" => "K" };
+        let created = types.text_of_created(&object, &empty, None).expect("it conforms");
+        let item = |b: u8| format!(r#""k:{{\"a\":\"z\",\"b\":{b}}}":{{".":{{}},"f:a":{{}},"f:b":{{}}}}"#);
+        let items = format!("{},{}", item(10), item(9));
+        assert_eq!(created.text(), format!(r#"{{"f:spec":{{".":{{}},"f:ports":{{".":{{}},{items}}}}}}}"#));
+        let applied = types.text_of_applied(&object, None).expect("it conforms");
+        assert_eq!(applied.text(), format!(r#"{{"f:spec":{{"f:ports":{{{items}}}}}}}"#));
+    }
+}
