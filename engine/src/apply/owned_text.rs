@@ -1,6 +1,6 @@
 //! What the writer of an object owns, written as `fieldsV1` in the walk that checks the types: no set is built.
 //!
-//! In: types, and an object that is created or applied. Out: the text that [`FieldSet::encode`] gives for what its
+//! Input: types, and an object that is created or applied. Output: the text that [`FieldSet::encode`] gives for what its
 //! writer owns, or `None` where the walk can't tell: the object does not conform, or has duplicate items. Then the
 //! caller goes through sets, which finds the same or the errors.
 
