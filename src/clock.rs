@@ -1,19 +1,20 @@
-//! The time as the clients of a control plane see it.
+//! The time that the clients of a control plane see.
 //!
-//! In: nothing, or where the clock is to be set. Out: the time, and the word that it was moved, so that who waits for a time
-//! looks again. A clock runs as the machine's does, so far ahead of it or behind it as it was set, or it stands still. What
-//! no client sees (timeouts, certificates, leases among processes, logs) goes by the machine's clock.
+//! Input: nothing, or how the clock is to be set. Output: the time, and a notification of each change, so
+//! that tasks that wait for a time check again. A clock either runs at the speed of the machine's
+//! clock, with a fixed offset, or it is frozen. Whatever no client sees (timeouts, certificates,
+//! leases between processes, logs) follows the machine's clock.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::watch;
 
-/// The times that a clock can be set to, in seconds since 1970: from 1970 to the end of 9998, so that a year behind it can
-/// still be written.
+/// The latest second since 1970 that a clock can be set to: the end of the year 9998, so that a
+/// time one year later can still be written. The earliest is 0.
 const SECONDS_MAX: i64 = 253_370_764_799;
 
-/// A clock. A clone is another handle on it.
+/// A clock. A clone is another handle to the same clock.
 #[derive(Clone, Debug)]
 pub struct Clock(Arc<Inner>);
 
@@ -23,36 +24,36 @@ struct Inner {
     moves: watch::Sender<u64>,
 }
 
-/// How a clock differs from the machine's.
+/// How a clock differs from the machine's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Setting {
-    /// How far it is ahead, where it runs.
+    /// How far a running clock is ahead of the machine's clock; negative if it is behind.
     pub offset: SignedDuration,
-    /// The time that it stands at.
+    /// The time that a frozen clock shows; `None` for a running one.
     pub frozen: Option<Timestamp>,
 }
 
-/// Where a clock is to be set to.
+/// A change of a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockStep {
-    /// To this time.
+    /// Set the clock to this time.
     Set(Timestamp),
-    /// So far on, or back.
+    /// Move the clock forward, or back if negative.
     Advance(SignedDuration),
-    /// So far ahead of the machine's clock, or behind it.
+    /// Set how far the clock is ahead of the machine's clock; negative if it is behind.
     Offset(SignedDuration),
-    /// It stands still, or runs on from where it stands.
+    /// Freeze the clock, or let it run on from the time that it shows.
     Freeze(bool),
-    /// As the machine's clock.
+    /// Follow the machine's clock again.
     Reset,
 }
 
-/// A time before 1970, or after the year 9998.
+/// The clock would show a time before 1970 or after the year 9998.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfRange;
 
 impl Default for Clock {
-    /// The machine's.
+    /// A clock that follows the machine's clock.
     fn default() -> Self {
         Clock::with(Setting::default())
     }
@@ -63,17 +64,17 @@ impl Clock {
         Clock(Arc::new(Inner { setting: RwLock::new(setting), moves: watch::Sender::new(0) }))
     }
 
-    /// One that stands still at a time.
+    /// A clock frozen at `time`.
     pub fn frozen_at(time: Timestamp) -> Self {
         Clock::with(Setting { frozen: Some(time), ..Setting::default() })
     }
 
-    /// One that shows the same, and is moved by itself.
+    /// A new clock that shows the same time and is set independently.
     pub fn copy(&self) -> Self {
         Clock::with(self.setting())
     }
 
-    /// The time.
+    /// The time that the clock shows.
     pub fn now(&self) -> Timestamp {
         self.setting().at(Timestamp::now())
     }
@@ -86,9 +87,11 @@ impl Clock {
         self.setting().frozen.is_some()
     }
 
-    /// Moves the clock by all of `steps`, one after the other, or not at all.
+    /// Applies all of `steps` in order, or none of them.
     ///
-    /// Errors: it would show a time that it can't show.
+    /// # Errors
+    ///
+    /// One of the steps leads to a time that is out of range.
     pub fn step(&self, steps: &[ClockStep]) -> Result<(), OutOfRange> {
         {
             let mut setting = self.0.setting.write().unwrap_or_else(PoisonError::into_inner);
@@ -99,14 +102,14 @@ impl Clock {
         Ok(())
     }
 
-    /// A receiver of each move from now on.
+    /// A receiver of all changes from now on.
     pub fn moves(&self) -> Moves {
         Moves(self.0.moves.subscribe())
     }
 }
 
 impl Setting {
-    /// What the clock shows while the machine's shows `machine`.
+    /// The time that the clock shows when the machine's clock shows `machine`.
     fn at(&self, machine: Timestamp) -> Timestamp {
         self.frozen.unwrap_or_else(|| machine.saturating_add(self.offset).unwrap_or(machine))
     }
@@ -131,11 +134,12 @@ impl Setting {
     }
 }
 
-/// Told of the moves of a clock.
+/// A receiver of a clock's changes.
 pub struct Moves(watch::Receiver<u64>);
 
 impl Moves {
-    /// Waits until the clock is moved; never returns once nobody has it. Cancel-safe.
+    /// Waits until the clock is changed; never returns once all handles to the clock are dropped.
+    /// Cancel-safe.
     pub async fn next(&mut self) {
         if self.0.changed().await.is_err() {
             std::future::pending::<()>().await;
@@ -153,7 +157,7 @@ mod tests {
         text.parse().expect("it is a time")
     }
 
-    /// What a clock shows by its setting after some steps, at noon.
+    /// Checks what a clock shows after some steps, all taken at noon.
     fn check(steps: &[ClockStep], expect: &str) {
         let stepped = steps.iter().try_fold(Setting::default(), |setting, step| setting.stepped(*step, at(NOON)));
         assert_eq!(stepped.map(|setting| setting.at(at(NOON))), Ok(at(expect)), "{steps:?}");

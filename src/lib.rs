@@ -1,7 +1,7 @@
 //! kubeskiff: a small Kubernetes API server for CustomResourceDefinitions, and its command line.
 //!
-//! The engine is a package of its own; its modules stand here beside the server's, under the same names. The layers, from
-//! words to edges, stand in `ARCHITECTURE.md`; `tests/tidy.rs` holds the table of allowed imports.
+//! The engine is a separate package; its modules are re-exported here under their own names.
+//! `ARCHITECTURE.md` describes the layers, and `tests/tidy.rs` holds the table of allowed imports.
 
 pub use kubeskiff_engine::{
     apply, author, cel, crd, kinds, meta, object, patch, policy, protobuf, schema, types, value, work, write,

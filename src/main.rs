@@ -11,7 +11,8 @@ use tokio::runtime::{Builder, Runtime};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How long a thread that blocked is kept for the next: the allocator gives back what it holds for a thread at its end.
+/// How long an idle blocking thread is kept for the next task. When the thread ends, the allocator
+/// frees the memory that it holds for the thread.
 const THREAD_KEPT: Duration = Duration::from_millis(50);
 
 fn main() -> ExitCode {
@@ -19,9 +20,9 @@ fn main() -> ExitCode {
     save_memory();
     match runtime() {
         Ok(runtime) => {
-            // A task of its own: the main thread has the stack that the system gives it.
+            // A task of its own: the main thread's stack has the size that the system chose.
             let code = runtime.block_on(async { tokio::spawn(cli::run()).await.unwrap_or(ExitCode::FAILURE) });
-            // A thread that still computes is not waited for.
+            // Threads that are still computing are not waited for.
             runtime.shutdown_background();
             code
         }
@@ -32,7 +33,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// A runtime with as many threads as there are processors, or as have addresses for their stacks.
+/// Builds a runtime with one worker for each processor, or fewer if the address space has no room
+/// for their stacks.
 fn runtime() -> io::Result<Runtime> {
     let threads = server::threads().ok_or_else(|| {
         io::Error::other("the limit of the address space (ulimit -v) leaves no room for threads: it takes 768 MiB")
@@ -46,31 +48,34 @@ fn runtime() -> io::Result<Runtime> {
         .build()
 }
 
-/// Memory is taken in small pages, also where the system gives huge ones unasked: in pages of 2 MiB, each thread's first
-/// object would take one, and an idle server nearly twice its memory. Where the system refuses, that is all that is lost.
+/// Disables transparent huge pages for the process: with pages of 2 MiB, the first allocation of
+/// each thread would take a whole one, and an idle server nearly twice its memory. A refusal of the
+/// system is ignored: the only cost is that memory.
 #[cfg(target_os = "linux")]
 fn avoid_huge_pages() {
     _ = rustix::thread::disable_transparent_huge_pages(true);
 }
 
-/// No other system has them without being asked.
+/// Other systems do not use huge pages unless they are asked to.
 #[cfg(not(target_os = "linux"))]
 fn avoid_huge_pages() {}
 
-/// Begins anew with a modest allocator where addresses or memory are few: it reads its settings before `main`.
+/// Restarts the program with other allocator settings if address space or memory is limited: the
+/// allocator reads its settings before `main`.
 #[cfg(unix)]
 fn save_memory() {
     use std::env;
     use std::os::unix::process::CommandExt as _;
     use std::process::Command;
 
-    /// The allocator takes 1 GiB of addresses at a time, unless this says how many KiB.
+    /// How many KiB of address space the allocator reserves at a time; its default is 1 GiB.
     const ALLOCATOR_RESERVE: (&str, &str) = ("MIMALLOC_ARENA_RESERVE", "32768");
-    /// The allocator keeps what a thread has freed for a while, for each thread, unless this says for how many milliseconds.
+    /// For how many milliseconds the allocator keeps the memory that a thread has freed, for each
+    /// thread.
     const ALLOCATOR_DELAY: (&str, &str) = ("MIMALLOC_PURGE_DELAY", "0");
-    /// The option by which memory has a limit that the allocator is to help keep.
+    /// The option that limits memory; the allocator has to help to stay below the limit.
     const MEMORY_LIMIT: &str = "--memory-limit";
-    /// Where there are fewer addresses than this, it is told to take fewer.
+    /// With less address space than this, the allocator is told to reserve less at a time.
     const ADDRESSES_AMPLE_BYTES: u64 = 4 << 30;
 
     let few_addresses = server::addresses().is_some_and(|limit| limit < ADDRESSES_AMPLE_BYTES);
@@ -80,10 +85,10 @@ fn save_memory() {
     let missing: Vec<_> = missing.map(|(_, setting)| setting).collect();
     let (false, Ok(program), mut arguments) = (missing.is_empty(), env::current_exe(), env::args_os()) else { return };
     let called = arguments.next().unwrap_or_default();
-    // Where that is refused, it goes on as it is.
+    // If the restart fails, the program continues with the default settings.
     _ = Command::new(program).arg0(called).args(arguments).envs(missing).exec();
 }
 
-/// Elsewhere it goes on as it is.
+/// Other systems have no `exec`: the program continues with the default settings.
 #[cfg(not(unix))]
 fn save_memory() {}

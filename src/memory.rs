@@ -1,26 +1,33 @@
-//! How much memory there is for what clients ask for, and who gets it.
+//! The memory that is available for clients' requests, and who gets it.
 //!
-//! In: how much something will take, before it is begun. Out: a [`Reservation`], in the order in which they were asked for,
-//! or the word that there is none. What is reserved is an estimate; how much the process really has is looked at beside it,
-//! and while that is too much, only one thing at a time is begun. Nothing here allocates or frees: it only counts.
+//! Input: how much an operation will take, before it begins. Output: a [`Reservation`], in the order of
+//! the calls, or an error if there is no memory. Reservations are estimates; the memory that the
+//! process really uses is checked as well, and while it is near the limit, only one operation
+//! begins at a time. Nothing here allocates or frees memory: it only counts.
 //!
-//! It hands out what there is, `--memory-limit` or what the system gives: a quarter for objects that are kept to be
-//! read, a quarter for requests at work and answers made as a whole, a thirty-second for bodies that are being read,
-//! half for watches; together they are more than all, as they are never all used up. What a request takes is
-//! estimated before it is begun, from the bytes and values in its body. A request that finds none waits in a queue,
-//! first come, first served, for five seconds; then it is a 429. What is larger than all runs alone; an answer that
-//! would take more than half of the limit is a 429 at once. There are a pool for bodies to be read, one for those that are
-//! worked on, and one for objects that these are held against, so that nothing that waits for memory holds what others
-//! wait for.
-//! Beside the estimates stands what the process really has: near the limit one request begins at a time, the view
-//! forgets what nobody watches, and compiled definitions go. At the limit, work that takes long is ended ([`Memory::is_out`]).
-//! Where addresses are limited (`ulimit -v`), half of them are for what is counted here: the rest is for the stacks of threads,
-//! and for what the allocator sets aside.
+//! The budget is `--memory-limit`, or what the system gives the process: a quarter for objects that
+//! are cached for reads, a quarter for requests in flight and for answers that are built as a
+//! whole, another quarter for the objects that requests are checked against, a thirty-second for
+//! bodies that are being read, and half for watches. The shares add up to more than the budget, as
+//! they are never all used up. The memory of a request is estimated before it begins, from the
+//! number of bytes and values in its body. A request that finds no memory waits in a queue, first
+//! come, first served, for five seconds; then it is answered with 429. An operation that is larger
+//! than its whole share runs alone; an answer that would take more than half of the limit is a 429
+//! at once. There is one pool for bodies that are being read, one for the work on them, and one for
+//! the objects that they are checked against, so that nothing that waits for memory holds what
+//! others wait for.
 //!
-//! A collection is in memory while it is listed or watched: one of more than half of the limit, in a SQLite file, is refused.
-//! Lists beyond 128 KiB go out piece by piece from the snapshot as JSON; tables, YAML and protobuf are made as a whole, and
-//! reserved for. Databases in memory, those of all control planes together, hold half of the limit at most, former states
-//! with the present ones; what would be more is refused as etcd does beyond its quota.
+//! Beside the estimates, the memory that the process really uses counts: near the limit, one
+//! request begins at a time, the view drops the objects that nobody watches, and compiled
+//! definitions are dropped. At the limit, long-running work is ended ([`Memory::is_out`]). If the
+//! address space is limited (`ulimit -v`), half of it is counted here: the rest is for the stacks of
+//! threads, and for what the allocator reserves.
+//!
+//! A collection is in memory while it is listed or watched: in a SQLite file, a collection of more
+//! than half of the limit is refused. Lists of more than 128 KiB are streamed from the snapshot as
+//! JSON; tables, YAML and protobuf are built as a whole, and their memory is reserved. The
+//! in-memory databases of all control planes together hold at most half of the limit, former
+//! revisions included; a write beyond that is refused as etcd refuses a write beyond its quota.
 
 use std::fs;
 use std::io::Read as _;
@@ -33,48 +40,51 @@ use tokio::time::{sleep, timeout};
 
 use crate::meta::Status;
 
-/// How long something waits for memory before it is refused.
+/// How long an operation waits for memory before it is refused.
 const WAIT: Duration = Duration::from_secs(5);
 /// How long a refused client is told to wait.
 pub const RETRY_AFTER_SECONDS: u32 = 1;
-/// How long a look at the memory of the process holds: meanwhile a thread fills some 20 MiB.
+/// How long a measurement of the process's memory is valid: a thread fills some 20 MiB in that
+/// time.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// How long something that waits for memory pauses before it looks again.
+/// The pause between two measurements while an operation waits for memory.
 const PAUSE: Duration = Duration::from_millis(20);
-/// What is reserved is counted in these.
+/// The unit of reservations.
 const UNIT_BYTES: usize = 1 << 10;
-/// What a server needs in any case, in bytes; a limit below it is taken for this.
+/// What a server needs in any case, in bytes; a lower limit is raised to this.
 const LIMIT_BYTES_MIN: usize = 32 << 20;
-/// What a watch costs whose client reads slowly, on a connection that it shares or on one of its own without TLS.
+/// What a watch with a slow client costs, on a shared connection or on one of its own without TLS.
 const WATCH_BYTES: usize = 24 << 10;
-/// What a decoded value costs beside its text, with the copies of it that a request makes.
+/// What a decoded value costs beside its text, including the copies that a request makes of it.
 const VALUE_BYTES: usize = 160;
-/// How often a request holds the text of its body: as it was sent, decoded, in what it is compared with, on its way to the
-/// database, stored, answered. Measured with bodies of 3 MiB.
+/// How often a request holds the text of its body: as received, decoded, in the object that it is
+/// compared with, on its way to the database, stored, returned. Measured with bodies of 3 MiB.
 const TEXT_COPIES: usize = 12;
-/// Which part of the limit is for bodies that are being read.
+/// The divisor of the limit that gives the share of bodies that are being read; so for the
+/// following shares.
 const BODIES_SHARE: usize = 32;
-/// Which part is for requests at work and answers that are made as a whole.
+/// For requests in flight and answers that are built as a whole; as much again for the objects that
+/// requests are checked against.
 const WORK_SHARE: usize = 4;
-/// Which part is for watches.
+/// For watches.
 const WATCHES_SHARE: usize = 2;
-/// Which part is for objects that are kept in memory to be read.
+/// For objects that are cached for reads.
 const VIEW_SHARE: usize = 4;
-/// Which part is for what databases in memory hold, their former states with it.
+/// For in-memory databases, including former revisions.
 const STORE_SHARE: usize = 2;
-/// Which part of the limit an answer may take that is made as a whole.
+/// For a single answer that is built as a whole.
 const ANSWER_SHARE: usize = 2;
-/// Which part a collection may take that is read from the database to be listed or watched.
+/// For a single collection that is read from the database to be listed or watched.
 const COLLECTION_SHARE: usize = 2;
-/// How full the memory of the process may be, in percent of the limit, before it counts as short.
+/// The use of memory, in percent of the limit, above which it is short.
 const SHORT_PERCENT: usize = 85;
-/// How full it may be before there is none left.
+/// The use above which there is none left.
 const OUT_PERCENT: usize = 95;
-/// Which part of the addresses that the process may have can be memory that it counts.
+/// The divisor of the limit of address space that gives the memory that can be counted on.
 #[cfg(unix)]
 const ADDRESSES_SHARE: usize = 2;
 
-/// The memory of a process.
+/// The memory budget of a process.
 #[derive(Debug)]
 pub struct Memory {
     limit_bytes: usize,
@@ -84,38 +94,39 @@ pub struct Memory {
     watches: Pool,
     store: Arc<Room>,
     begun: Instant,
-    /// Milliseconds since `begun` at the last look, and how many percent of the limit the process had then.
+    /// The last measurement: milliseconds since `begun`, shifted, and the percentage of the limit
+    /// in use.
     looked: AtomicU64,
 }
 
-/// Memory of one use, handed out in the order in which it was asked for.
+/// The memory of one share, handed out in the order of the calls.
 #[derive(Debug)]
 struct Pool {
     free: Arc<Semaphore>,
     units: u32,
 }
 
-/// How many bytes there are for what databases in memory hold, all of the process together.
+/// How many bytes the in-memory databases of a process may hold together.
 #[derive(Debug)]
 pub struct Room {
     bytes_max: usize,
     taken: AtomicUsize,
 }
 
-/// A part of a room, until it is dropped.
+/// A part of a room, taken until it is dropped.
 #[derive(Debug)]
 pub struct Portion {
     room: Arc<Room>,
     bytes: usize,
 }
 
-/// Memory that is kept free for its holder until this is dropped.
+/// Memory that is kept free for its holder until the reservation is dropped.
 #[derive(Debug)]
 pub struct Reservation {
     units: OwnedSemaphorePermit,
 }
 
-/// There was no memory in time.
+/// No memory became free in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
@@ -132,7 +143,8 @@ impl Pool {
         Pool { free: Arc::new(Semaphore::new(units as usize)), units }
     }
 
-    /// What is more than all there is gets all there is: it runs alone.
+    /// The units for so many bytes. More than the whole pool is reduced to the whole pool: such an
+    /// operation runs alone.
     fn units_for(&self, bytes: usize) -> u32 {
         u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX).min(self.units)
     }
@@ -151,7 +163,7 @@ impl Pool {
 }
 
 impl Reservation {
-    /// So many bytes more for the same use; at once or not at all.
+    /// Reserves so many bytes more of the same pool, at once or not at all.
     pub fn more(&self, bytes: usize) -> Result<Reservation, Full> {
         let units = u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX);
         let more = Arc::clone(self.units.semaphore()).try_acquire_many_owned(units);
@@ -164,12 +176,13 @@ impl Room {
         Arc::new(Room { bytes_max, taken: AtomicUsize::new(0) })
     }
 
-    /// One that everything fits into.
+    /// A room without a limit.
     pub fn endless() -> Arc<Self> {
         Room::of(usize::MAX)
     }
 
-    /// Whether so many bytes more fit. Others may take them at the same time: then a little more is taken than there is.
+    /// Whether so many more bytes fit. Others may take them at the same time: then slightly more
+    /// than the limit is taken.
     pub fn has(&self, bytes: usize) -> bool {
         self.taken().saturating_add(bytes) <= self.bytes_max
     }
@@ -191,7 +204,7 @@ impl Drop for Portion {
 }
 
 impl Memory {
-    /// Hands out `limit_bytes` together.
+    /// A budget of `limit_bytes`, but at least `LIMIT_BYTES_MIN`.
     pub fn new(limit_bytes: usize) -> Self {
         let limit_bytes = limit_bytes.max(LIMIT_BYTES_MIN);
         Memory {
@@ -206,7 +219,7 @@ impl Memory {
         }
     }
 
-    /// As much as the system gives the process.
+    /// A budget of as much memory as the system gives the process.
     pub fn of_system() -> Self {
         Memory::new(system_limit_bytes().unwrap_or(usize::MAX))
     }
@@ -215,7 +228,7 @@ impl Memory {
         self.limit_bytes
     }
 
-    /// How many bytes of objects may be kept to be read.
+    /// How many bytes of objects may be cached for reads.
     pub fn view_bytes_max(&self) -> usize {
         self.limit_bytes / VIEW_SHARE
     }
@@ -225,28 +238,30 @@ impl Memory {
         self.limit_bytes / COLLECTION_SHARE
     }
 
-    /// What databases in memory share.
+    /// The room that the in-memory databases share.
     pub fn store_room(&self) -> Arc<Room> {
         Arc::clone(&self.store)
     }
 
-    /// Memory to read a body of so many bytes.
+    /// Reserves memory to read a body of so many bytes.
     pub async fn for_body(&self, bytes: usize) -> Result<Reservation, Full> {
         self.bodies.reserve(bytes).await
     }
 
-    /// Memory for what a request does with its body and an object that is stored in `stored_bytes`.
+    /// Reserves memory for the work of a request with its body and an object of `stored_bytes` in
+    /// the database.
     pub async fn for_work_on(&self, body: &[u8], stored_bytes: usize) -> Result<Reservation, Full> {
         self.for_work(work_bytes(body) + stored_bytes.saturating_mul(TEXT_COPIES)).await
     }
 
-    /// Memory for work that takes so many bytes.
+    /// Reserves memory for work that takes so many bytes.
     pub async fn for_work(&self, bytes: usize) -> Result<Reservation, Full> {
         self.within(&self.work, bytes).await
     }
 
-    /// Memory for objects that a request, which has some for its own work, is held against; at once none for more than
-    /// the process could hold beside the rest. Whoever holds it asks for no other.
+    /// Reserves memory for the objects that a request is checked against, beside that for its own
+    /// work; fails at once for more than the process could hold beside the rest. The holder must
+    /// not ask for more of it.
     pub async fn for_listed(&self, bytes: usize) -> Result<Reservation, Full> {
         if bytes > self.limit_bytes / ANSWER_SHARE { Err(Full) } else { self.within(&self.listed, bytes).await }
     }
@@ -266,29 +281,30 @@ impl Memory {
         Ok(reservation)
     }
 
-    /// Memory for an answer that is made as a whole, and takes so many bytes; at once none for what the process could not
-    /// hold beside the rest.
+    /// Reserves memory for an answer of so many bytes that is built as a whole; fails at once for
+    /// more than the process could hold beside the rest.
     pub async fn for_answer(&self, bytes: usize) -> Result<Reservation, Full> {
         if bytes > self.limit_bytes / ANSWER_SHARE { Err(Full) } else { self.for_work(bytes).await }
     }
 
-    /// Memory for a watch; at once or not at all, as those that have some go on for long.
+    /// Reserves memory for a watch, at once or not at all, as watches last long.
     pub fn for_watch(&self) -> Result<Reservation, Full> {
         let units = Arc::clone(&self.watches.free).try_acquire_many_owned(self.watches.units_for(WATCH_BYTES));
         units.map(|units| Reservation { units }).map_err(|_| Full)
     }
 
-    /// Whether the process has nearly all that it may.
+    /// Whether the process uses nearly all of its limit.
     pub fn is_short(&self) -> bool {
         self.used_percent() > SHORT_PERCENT
     }
 
-    /// Whether the process has all that it may: whatever takes more is to end.
+    /// Whether the process uses all of its limit: whatever takes more must end.
     pub fn is_out(&self) -> bool {
         self.used_percent() > OUT_PERCENT
     }
 
-    /// How many percent of the limit the process has, up to 255. A look at it holds for [`LOOK_EVERY`].
+    /// How much of the limit the process uses, in percent, at most 255. A measurement is valid for
+    /// [`LOOK_EVERY`].
     fn used_percent(&self) -> usize {
         const PERCENT_BITS: u32 = 8;
         let now_ms = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -303,9 +319,10 @@ impl Memory {
     }
 }
 
-/// What a request takes that decodes `body`, by the number of values that may be in it.
+/// The estimated memory of a request that decodes `body`, from its length and the number of values
+/// in it.
 fn work_bytes(body: &[u8]) -> usize {
-    // Many bytes are compared at once, and counted in a byte: in a chunk there are no more than that holds.
+    // Chunks are short enough for a `u8` counter: so the compiler can compare many bytes at once.
     let begins =
         |byte: &u8| u8::from((*byte == b',') | (*byte == b':') | (*byte == b'{') | (*byte == b'[') | (*byte == b'\n'));
     let chunks = body.chunks(usize::from(u8::MAX));
@@ -313,10 +330,11 @@ fn work_bytes(body: &[u8]) -> usize {
     body.len() * TEXT_COPIES + values * VALUE_BYTES
 }
 
-/// How much memory the process has for itself: what is mapped from files can be given back.
+/// The private memory of the process, in bytes: pages that are mapped from files can be dropped by
+/// the system.
 ///
-/// In pages, `statm` has the size, what is resident and what of that is mapped from files. (`status` says it as well, for a
-/// multiple of the work.)
+/// The fields of `statm` are counts of pages: the size, the resident pages, and those of them that
+/// are mapped from files. (`status` has the same values, but takes several times as long to read.)
 fn own_bytes() -> Option<usize> {
     let mut told = [0; 128];
     let length = fs::File::open("/proc/self/statm").ok()?.read(&mut told).ok()?;
@@ -330,13 +348,14 @@ fn page_bytes() -> usize {
     rustix::param::page_size()
 }
 
-/// Other systems don't have the file in which memory is counted in pages.
+/// Other systems don't have the file that counts memory in pages.
 #[cfg(not(unix))]
 fn page_bytes() -> usize {
     1
 }
 
-/// The least of what the process, its group and the machine have; `None` where the system does not tell.
+/// The least of the limits of the process, its control group and the machine; `None` if the system
+/// does not report them.
 fn system_limit_bytes() -> Option<usize> {
     let groups = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
     let of_groups = groups.iter().filter_map(|path| fs::read_to_string(path).ok()?.trim().parse().ok());
@@ -344,7 +363,7 @@ fn system_limit_bytes() -> Option<usize> {
     of_groups.chain(of_own).chain(machine_bytes()).chain(address_bytes()).min()
 }
 
-/// What may be counted of the addresses that the process may have.
+/// The part of the address space limit that can be counted on as memory.
 #[cfg(unix)]
 fn address_bytes() -> Option<usize> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::As).current?;
@@ -357,7 +376,7 @@ fn address_bytes() -> Option<usize> {
     None
 }
 
-/// The limit of the process' own group, where that is not the root of what it sees.
+/// The path of the limit of the process's own control group (version 2).
 fn own_group() -> Option<String> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
@@ -370,7 +389,7 @@ fn machine_bytes() -> Option<usize> {
     total.trim().strip_suffix(" kB")?.trim().parse::<usize>().ok()?.checked_mul(1 << 10)
 }
 
-/// Why a text is not a limit of memory.
+/// Why a text is not a memory limit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BytesError {
     #[error("expected a number of bytes, such as 512Mi")]
@@ -381,11 +400,11 @@ pub enum BytesError {
     TooMany,
 }
 
-/// Reads a number of bytes as the API writes quantities of memory: `100Mi`, `1Gi`, `500000`.
+/// Parses a number of bytes as the API writes memory quantities: `100Mi`, `1Gi`, `500000`.
 ///
 /// # Errors
 ///
-/// It is not a number, or not one of a machine.
+/// The text is not a number, or it is below the minimum or too large.
 pub fn parse_bytes(text: &str) -> Result<usize, BytesError> {
     const SUFFIXES: [(&str, u32); 4] = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40)];
     let (digits, shift) =
@@ -448,7 +467,7 @@ mod tests {
         let before = own_bytes().expect("the system tells");
         let taken = std::hint::black_box(vec![1_u8; TAKEN_BYTES]);
         let after = own_bytes().expect("the system tells");
-        // Other tests take and give back at the same time.
+        // Other tests allocate and free memory at the same time.
         assert!(after > before + taken.len() / 2, "{before}, {after}");
     }
 

@@ -1,11 +1,12 @@
-//! Files and folders that their owner alone may read: keys, tokens, objects, what programs were answered.
+//! Files and folders that only their owner may read: keys, tokens, objects, recorded answers of
+//! servers.
 //!
-//! On Unix they are made with the modes 0600 and 0700; what is there already keeps its own. Windows has no modes: there
-//! they may be read by those who may read the folder that they are in.
+//! On Unix they are created with the modes 0600 and 0700; existing ones keep their modes. Windows
+//! has no such modes: there, whoever may read the containing folder may read them.
 
 use std::fs::{DirBuilder, OpenOptions};
 
-/// How to open a file that is private where it is made.
+/// Options to open a file, private if it is created.
 #[cfg(unix)]
 #[must_use]
 pub fn options() -> OpenOptions {
@@ -14,7 +15,7 @@ pub fn options() -> OpenOptions {
     options
 }
 
-/// How to make a folder that is private.
+/// A builder of private folders.
 #[cfg(unix)]
 #[must_use]
 pub fn folders() -> DirBuilder {

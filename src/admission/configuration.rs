@@ -1,7 +1,7 @@
-//! The file of `--admission-control-config-file`: the configurations of plugins, read at the start.
+//! The file of `--admission-control-config-file`: the configurations of plugins, read at startup.
 //!
-//! In: an AdmissionConfiguration in YAML or JSON, with the configuration of each plugin in it or in a file beside it. Out: these
-//! configurations by the names of their plugins, of which each plugin reads its own.
+//! Input: an AdmissionConfiguration in YAML or JSON, which contains the configuration of each plugin
+//! or names a file with it. Output: these configurations by plugin name; each plugin decodes its own.
 //! Source: `k8s.io/apiserver/pkg/admission/config.go`, release 1.37.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,8 @@ use crate::value::{Map, Value, yaml};
 
 const GROUP_VERSIONS: [&str; 2] = ["apiserver.config.k8s.io/v1", "apiserver.k8s.io/v1alpha1"];
 const KIND: &str = "AdmissionConfiguration";
-/// What stands at the top of a file that is the configuration of one plugin alone, as files once were.
+/// The top-level field of a file in an older form, which configures a single plugin, and that
+/// plugin.
 const ALONE: (&str, &str) = ("podNodeSelectorPluginConfig", "PodNodeSelector");
 
 /// Why a configuration is invalid.
@@ -32,7 +33,7 @@ pub enum ConfigurationError {
     Type { path: String, wanted: &'static str },
     #[error("{0} is too large")]
     TooLarge(String),
-    /// The value as it is printed.
+    /// `value` is printed as it is.
     #[error("{path}: Invalid value: {value}: {why}")]
     Invalid { path: String, value: String, why: String },
     #[error("{path}: Unsupported value: {name:?}: supported values: {known}")]
@@ -64,16 +65,16 @@ enum FileFault {
     Type,
 }
 
-/// The configurations of plugins, by the plugins' names.
+/// The configurations of plugins, by plugin name.
 #[derive(Clone, Debug, Default)]
 pub struct Configuration(BTreeMap<String, Value>);
 
 impl Configuration {
-    /// Reads the file at `path`, and the files that it names.
+    /// Reads the file at `path`, and the files that it refers to.
     ///
     /// # Errors
     ///
-    /// A file can't be read, or is not what it should be.
+    /// A file can't be read, or is not a valid configuration.
     pub fn read(path: &Path) -> Result<Self, ConfigurationError> {
         let root = read(path).map_err(|source| ConfigurationError::Root { source })?;
         if root.get("kind").is_none() && root.get(ALONE.0).is_some() {
@@ -94,13 +95,13 @@ impl Configuration {
                     read(&file).map_err(ConfigurationError::Plugin)?
                 }
             };
-            // If there are several for one plugin, the first counts.
+            // If a plugin has several configurations, the first one counts.
             configurations.entry(plugin.str_at(&["name"]).to_owned()).or_insert(configuration);
         }
         Ok(Configuration(configurations))
     }
 
-    /// The configuration of the plugin of that name.
+    /// The configuration of a plugin.
     pub fn of(&self, plugin: &str) -> Option<&Value> {
         self.0.get(plugin)
     }
@@ -116,11 +117,11 @@ fn read(path: &Path) -> Result<Value, FileError> {
     Ok(value)
 }
 
-/// Checks the type of a configuration.
+/// Checks the `apiVersion` and `kind` of a configuration.
 ///
 /// # Errors
 ///
-/// It has a different type.
+/// The configuration is of another type.
 pub fn check_type(value: &Value, group_versions: &[&str], kind: &str) -> Result<(), ConfigurationError> {
     let (api_version, found) = (value.str_at(&["apiVersion"]), value.str_at(&["kind"]));
     if found.is_empty() {
@@ -137,11 +138,12 @@ pub fn check_type(value: &Value, group_versions: &[&str], kind: &str) -> Result<
     })
 }
 
-/// The fields of a part of a configuration, none of which are other than `known`; `path` leads to the part.
+/// The fields of a part of a configuration, after checking that all of them are `known`; `path` is
+/// the part's field path.
 ///
 /// # Errors
 ///
-/// A field is not known, or the part is not a mapping.
+/// A field is unknown, or the part is not a mapping.
 pub fn check_fields<'v>(value: &'v Value, path: &str, known: &[&str]) -> Result<&'v Map, ConfigurationError> {
     let within = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
     let Some(fields) = value.as_object() else {
@@ -153,11 +155,11 @@ pub fn check_fields<'v>(value: &'v Value, path: &str, known: &[&str]) -> Result<
     }
 }
 
-/// The texts of a list, none of which stands there twice; `check` says what is wrong with one of them.
+/// Decodes a list of unique texts; `check` returns what is wrong with one of them.
 ///
 /// # Errors
 ///
-/// What stands there is not a list of texts, or a text is not valid.
+/// The value is not a list of texts, or a text is invalid or a duplicate.
 pub fn names(
     value: Option<&Value>,
     path: &str,

@@ -1,7 +1,8 @@
-//! The variable `authorizer` of expressions: what the user behind a request may do.
+//! The variable `authorizer` of expressions: what the user of a request may do.
 //!
-//! Expressions don't wait. Most authorizers answer from memory, at once; for one that calls a service the thread is
-//! blocked, if the overseer of the work allows that ([`work::wait`]); otherwise the check fails.
+//! Expressions can't await. Most authorizers answer at once, from memory; for one that calls a
+//! service, the thread is blocked if the overseer of the work allows that ([`work::wait`]);
+//! otherwise the check fails.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use crate::webhook::patience::CROWDED;
 use crate::work;
 use futures_util::FutureExt as _;
 
-/// What `authorizer.requestResource` stands for.
+/// The value of `authorizer.requestResource`.
 pub fn request_resource(attributes: &Attributes<'_>) -> CheckedResource {
     CheckedResource {
         group: attributes.version.group.clone(),
@@ -23,7 +24,7 @@ pub fn request_resource(attributes: &Attributes<'_>) -> CheckedResource {
     }
 }
 
-/// What a user may do.
+/// Answers checks of expressions for one user.
 #[derive(Clone)]
 pub struct ExpressionAuthorizer {
     authorizer: Arc<dyn auth::Authorizer>,
@@ -35,7 +36,7 @@ impl ExpressionAuthorizer {
         ExpressionAuthorizer { authorizer: Arc::clone(authorizer), user: user.clone() }
     }
 
-    /// Asks the authorizer, and blocks the thread until there is an answer.
+    /// Asks the authorizer, and blocks the thread until it has answered.
     fn ask(&self, attributes: &auth::Attributes<'_>) -> auth::Decision {
         let mut asked = self.authorizer.authorize(&self.user, attributes);
         if let Some(decision) = (&mut asked).now_or_never() {

@@ -1,9 +1,10 @@
 //! The metrics of admission, under the names that Kubernetes uses.
 //!
-//! Labels are names of stored policies and webhooks: names beyond `NAMES_MAX` are not counted, so that nobody can
-//! create an unlimited number of time series.
+//! Labels are names of stored policies and webhooks: names beyond `NAMES_MAX` are not counted, so
+//! nobody can create an unlimited number of time series.
 //!
-//! Source: `k8s.io/apiserver/pkg/admission/metrics` and `plugin/policy/{validating,mutating}/metrics`, release 1.37.
+//! Source: `k8s.io/apiserver/pkg/admission/metrics` and
+//! `plugin/policy/{validating,mutating}/metrics`, release 1.37.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -25,10 +26,10 @@ const CONDITIONS_SECONDS: [f64; 7] = [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25]
 const STEP_SECONDS: [f64; 6] = [0.005, 0.025, 0.1, 0.5, 1.0, 2.5];
 const WEBHOOK_SECONDS: [f64; 8] = [0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 25.0];
 
-/// Codes of webhooks above this one are counted under it.
+/// Higher status codes of webhooks are counted as this one.
 const CODE_MAX: u16 = 600;
 
-/// The figures of admission.
+/// The metrics of admission.
 pub struct Figures {
     names: Mutex<HashSet<String>>,
     step_seconds: Family<StepAsked, Histogram, fn() -> Histogram>,
@@ -92,7 +93,7 @@ struct PluginCall {
     rejected: &'static str,
 }
 
-/// Which round of admission.
+/// A round of admission and its operation.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct AdmissionStep {
     r#type: &'static str,
@@ -123,7 +124,7 @@ struct FailedOpen {
     r#type: &'static str,
 }
 
-/// A round of admission, or a plugin in it, that was passed or not.
+/// The outcome of a round of admission, or of a single plugin in it.
 #[derive(Clone, Copy, Debug)]
 pub struct AdmissionCall {
     round: AdmissionRound,
@@ -142,21 +143,22 @@ impl AdmissionCall {
     }
 }
 
-/// The figures of one plugin. Every write asks some twenty of them: what has let one pass before is found without its labels.
+/// The metrics of one plugin. Every write calls some twenty plugins: the histogram for passed calls
+/// is found without a look-up by labels.
 pub struct PluginFigures {
     plugin: &'static str,
     figures: Arc<Figures>,
-    /// By round and operation.
+    /// The histograms of passed calls, by round and operation.
     passed: [[OnceLock<Histogram>; 4]; 2],
 }
 
 impl PluginFigures {
-    /// Those of a plugin, by its name, among the figures of admission.
+    /// The metrics of the plugin called `plugin`, as a part of `figures`.
     pub fn of(plugin: &'static str, figures: &Arc<Figures>) -> Self {
         PluginFigures { plugin, figures: Arc::clone(figures), passed: Default::default() }
     }
 
-    /// Counts the plugin in a round of admission, where it has something to say.
+    /// Counts a call of the plugin, if it handles this round and operation.
     pub fn asked(&self, asked: &AdmissionCall) {
         if !handled::handles(self.plugin, asked.round, asked.operation) {
             return;
@@ -188,20 +190,20 @@ impl PluginFigures {
     }
 }
 
-/// Match conditions that were evaluated.
+/// An evaluation of match conditions.
 #[derive(Clone, Copy, Debug)]
 pub struct Evaluated<'e> {
-    /// Of the webhook or of the policy that has them.
+    /// The name of the webhook or policy that has the conditions.
     pub name: &'e str,
     /// `webhook` or `policy`.
     pub kind: &'static str,
-    /// What the reference calls the round: it has a name of its own for that of validating webhooks.
+    /// The label for the round; Kubernetes has a special one for validating webhooks.
     pub step: &'static str,
     pub operation: Operation,
     pub took: Duration,
-    /// Whether all hold.
+    /// Whether all conditions are true.
     pub hold: bool,
-    /// How many failed before one was false.
+    /// How many conditions failed before one was false.
     pub errors: usize,
 }
 
@@ -213,7 +215,8 @@ pub struct WebhookCall<'c> {
     pub step: &'static str,
     pub operation: Operation,
     pub took: Duration,
-    /// Of the webhook's refusal, or of the failure; 200 for what it let pass, and 0 where the server failed by itself.
+    /// The code of the webhook's refusal or of the failure; 200 if the request passed, and 0 if the
+    /// server itself failed.
     pub code: u16,
     pub outcome: AdmissionResult,
 }
@@ -222,11 +225,11 @@ pub struct WebhookCall<'c> {
 pub enum AdmissionResult {
     Allowed,
     Refused,
-    /// The call failed, and so did the request.
+    /// The call failed, so the request was refused.
     Failed,
-    /// The server could not ask, or could not do what it was told.
+    /// The server could not call the webhook, or could not apply its answer.
     Broken,
-    /// The call failed, and the request went on.
+    /// The call failed, and the request continued.
     PassedOver,
 }
 
@@ -257,18 +260,18 @@ impl Default for Figures {
 }
 
 impl Figures {
-    /// The figures of admission whose webhooks have certificates that are counted there.
+    /// The metrics of admission; `old_certificates` counts the certificates of the webhooks.
     pub fn with(old_certificates: OldCertificates) -> Self {
         Figures { old_certificates, ..Figures::default() }
     }
 
-    /// Shows the figures among those of `registry`.
+    /// Registers the metrics in `registry`.
     pub fn register(&self, registry: &mut Registry) {
         const ADMISSION: &str = "apiserver_admission";
         const CONDITIONS: &str = "apiserver_admission_match_condition";
         let name = format!("{ADMISSION}_step_admission_duration_seconds");
         registry.register(name, "How long rounds of admission took", self.step_seconds.clone());
-        // By its name it is shown as a summary.
+        // Metrics with this suffix are exposed as summaries.
         let name = format!("{ADMISSION}_step_admission_duration_seconds_summary");
         registry.register(name, "How long rounds of admission took, in sum", self.step_seconds.clone());
         let name = format!("{ADMISSION}_controller_admission_duration_seconds");
@@ -303,8 +306,8 @@ impl Figures {
         self.step_seconds.get_or_create(&asked.step()).observe(asked.took.as_secs_f64());
     }
 
-    /// Counts match conditions. As in the reference, those that all hold are not measured, and policies that are left out are
-    /// not counted.
+    /// Counts an evaluation of match conditions. As in Kubernetes, evaluations in which all
+    /// conditions are true are not measured, and excluded policies are not counted.
     pub fn evaluated(&self, evaluated: &Evaluated<'_>) {
         if evaluated.hold || !self.is_counted(evaluated.name) {
             return;
@@ -321,7 +324,7 @@ impl Figures {
         }
     }
 
-    /// Counts a webhook that is not called for its match conditions.
+    /// Counts a webhook that is not called because of its match conditions.
     pub fn excluded(&self, webhook: &str, round: AdmissionRound, operation: Operation) {
         if self.is_counted(webhook) {
             let (name, operation) = (webhook.to_owned(), operation.as_str());
@@ -330,7 +333,8 @@ impl Figures {
         }
     }
 
-    /// Counts the outcome of one validation: `allow`, `deny`, `audit` or `warn`, for the reason that `message` tells.
+    /// Counts the outcome of one validation: `allow`, `deny`, `audit` or `warn`; the error type is
+    /// derived from `message`.
     pub fn checked(&self, policy: &str, binding: &str, action: &'static str, message: &str, took: Duration) {
         if !self.is_counted(policy) || !self.is_counted(binding) {
             return;
@@ -345,7 +349,7 @@ impl Figures {
         self.checks.get_or_create(&check).inc();
     }
 
-    /// Counts one mutation, and what went wrong with it.
+    /// Counts one mutation, and its failure if there is one.
     pub fn mutated(&self, policy: &str, binding: &str, failure: Option<&str>, took: Duration) {
         if !self.is_counted(policy) || !self.is_counted(binding) {
             return;
@@ -399,7 +403,7 @@ const fn truth(is_it: bool) -> &'static str {
     if is_it { "true" } else { "false" }
 }
 
-/// By the text, as kube-apiserver does.
+/// Derives the error type from the message, as kube-apiserver does.
 fn error_type(message: &str) -> &'static str {
     if message.starts_with("compilation") {
         "compile_error"
@@ -430,7 +434,7 @@ mod tests {
         for is_rejected in [false, true, false] {
             plugin.asked(&call(AdmissionRound::Validate, is_rejected));
         }
-        // It has nothing to say there.
+        // The plugin does not handle this round.
         plugin.asked(&call(AdmissionRound::Admit, false));
         let mut text = String::new();
         encode(&mut text, &registry).expect("it is text");

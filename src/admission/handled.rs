@@ -1,6 +1,7 @@
-//! In which rounds and for which operations a plugin has something to say, by its name: what is measured of it.
+//! The rounds and operations that each plugin handles, by name: the calls that are measured.
 //!
-//! Source: the plugins of kube-apiserver, release 1.36, by `admission.NewHandler` and the interfaces that they have.
+//! Source: the plugins of kube-apiserver, release 1.36: their calls of `admission.NewHandler` and
+//! the interfaces that they implement.
 
 use super::Operation;
 use super::Operation::{Connect, Create, Delete, Update};
@@ -63,7 +64,7 @@ fn handled(plugin: &str) -> Handled {
         | "PodResizeValidator" => (VALIDATE, CHANGED),
         "NamespaceExists" => (VALIDATE, WRITTEN_OR_GONE),
         "ValidatingAdmissionPolicy" | "ValidatingAdmissionWebhook" => (VALIDATE, ALL),
-        // The others look at what is written.
+        // The other plugins validate what is written.
         _ => (VALIDATE, WRITTEN),
     }
 }

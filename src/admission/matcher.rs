@@ -1,5 +1,5 @@
-//! Whether a policy or webhook applies to a request: by its rules, and by the labels of the object and of its
-//! namespace.
+//! Whether a policy or webhook applies to a request: by its rules, and by the labels of the object
+//! and of its namespace.
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/webhook/predicates`, release 1.37.
 
@@ -18,20 +18,20 @@ use crate::value::Value;
 /// The source of the labels of namespaces.
 #[async_trait]
 pub trait NamespaceLabels: Send + Sync {
-    /// The labels of a namespace; `None` if there is no such namespace.
+    /// The labels of a namespace; `None` if it does not exist.
     async fn namespace_labels(&self, name: &str) -> Result<Option<Value>, Status>;
 }
 
-/// A request whose versions are at hand.
+/// Matches one request, whose versions are loaded once.
 pub struct Matcher<'c> {
     attributes: &'c Attributes<'c>,
     versions: Vec<Arc<ServedVersion>>,
 }
 
-/// Why it can't be decided whether something applies to a request.
+/// Why it can't be decided whether a policy or webhook applies to a request.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum MatchError {
-    /// A selector is not valid.
+    /// A selector is invalid.
     #[error(transparent)]
     Selector(SelectorError),
     /// The namespace does not exist, or can't be read.
@@ -53,9 +53,10 @@ impl<'c> Matcher<'c> {
         Matcher { attributes, versions: attributes.forms.versions() }
     }
 
-    /// The version in which the request is seen by what has these criteria; `None` where they are not about it.
+    /// The version in which a policy or webhook with these criteria sees the request; `None` if it
+    /// does not apply.
     ///
-    /// Invalid selectors matter only for requests that the rules match.
+    /// Invalid selectors matter only for requests that match the rules.
     pub async fn version(
         &self,
         criteria: &Criteria,
@@ -88,7 +89,7 @@ impl<'c> Matcher<'c> {
     ) -> Result<bool, MatchError> {
         let attributes = self.attributes;
         let namespace = attributes.namespace_or_own();
-        // The reference looks at the plural alone.
+        // Kubernetes compares only the plural.
         let is_namespaces = attributes.version.names.plural == "namespaces";
         if namespace.is_empty() && !is_namespaces {
             return Ok(true);
@@ -97,7 +98,7 @@ impl<'c> Matcher<'c> {
         if selector.is_empty() {
             return Ok(true);
         }
-        // The labels that a namespace is to have count, not those that it has.
+        // For a namespace, the labels that it will have count, not those that it has.
         if is_namespaces && attributes.subresource.is_empty() && attributes.operation != Operation::Delete {
             return Ok(matching::matches(selector, object.at(&["metadata", "labels"])));
         }

@@ -1,7 +1,7 @@
-//! Admission: the plugins, policies and webhooks that may still change or refuse a write that is otherwise in order.
+//! Admission: the plugins, policies and webhooks that may still change or refuse a valid write.
 //!
-//! Every write passes [`Admission::mutate`] after defaulting, inside the loop that repeats a write after a conflict, and
-//! [`Admission::validate`] right before the commit.
+//! Every write passes through [`Admission::mutate`] after defaulting, inside the loop that retries
+//! a write after a conflict, and through [`Admission::validate`] right before the commit.
 
 pub mod expression_authorizer;
 pub mod matcher;
@@ -52,7 +52,7 @@ pub use webhooks::Webhooks;
 pub use crate::policy::mutation::Misread;
 pub use crate::policy::{Operation, Reinvocation};
 
-/// All that is known of a write besides the new object.
+/// The attributes of a write, except for the new object.
 #[derive(Clone, Copy)]
 pub struct Attributes<'a> {
     pub operation: Operation,
@@ -61,7 +61,7 @@ pub struct Attributes<'a> {
     pub subresource: &'a str,
     /// Empty for cluster scope.
     pub namespace: &'a str,
-    /// Empty while a name is still to be generated, and for a collection.
+    /// Empty if the name is still to be generated, and for a collection.
     pub name: &'a str,
     pub old: Option<&'a Value>,
     pub user: &'a UserInfo,
@@ -71,11 +71,11 @@ pub struct Attributes<'a> {
     pub forms: &'a dyn Forms,
     pub told: &'a AdmissionNotes,
     pub reinvocation: &'a Reinvocation,
-    /// What quotas were charged for in earlier attempts of the request.
+    /// The quota charges of earlier attempts of the request.
     pub charges: &'a plugins::Charges,
 }
 
-/// The names of a kind.
+/// The group, version and kind of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupVersionKind<'a> {
     pub group: &'a str,
@@ -84,7 +84,7 @@ pub struct GroupVersionKind<'a> {
 }
 
 impl Attributes<'_> {
-    /// The kind of the objects in `version`.
+    /// The kind of the request's objects in `version`.
     pub fn kind_in<'v>(&self, version: &'v ServedVersion) -> GroupVersionKind<'v> {
         let resource = kinds::find(&version.group, &version.names.plural);
         let sent = resource.and_then(|kind| kind.part(self.subresource)).and_then(|part| part.kind);
@@ -95,7 +95,7 @@ impl Attributes<'_> {
         }
     }
 
-    /// The AdmissionRequest without uid and objects, with the version that rules matched.
+    /// The AdmissionRequest without uid and objects, for the version that the rules matched.
     pub fn request(&self, matched: &ServedVersion) -> Value {
         let kind = |version| {
             let GroupVersionKind { group, version, kind } = self.kind_in(version);
@@ -117,7 +117,7 @@ impl Attributes<'_> {
         .encode()
     }
 
-    /// The namespace; for a namespace its own name, as in paths.
+    /// The namespace; for a Namespace object its own name, as in URL paths.
     pub fn namespace_or_own(&self) -> &str {
         if self.version.group.is_empty() && self.version.names.plural == "namespaces" {
             self.name
@@ -131,13 +131,13 @@ fn resource(version: &ServedVersion) -> GroupVersionName<'_> {
     GroupVersionName { group: &version.group, version: &version.version, name: &version.names.plural }
 }
 
-/// A write that a plugin refuses.
+/// A `Forbidden` status for a write that a plugin refuses.
 fn forbidden(attributes: &Attributes<'_>, object: &Value, why: &str) -> Status {
     let version = attributes.version;
     Status::forbidden(&version.group, &version.names.plural, denied_name(attributes, object), why)
 }
 
-/// The name of the object in a refusal; it may still have to be generated.
+/// The name of the object in a refusal, or its `generateName`.
 fn denied_name<'n>(attributes: &Attributes<'n>, object: &'n Value) -> &'n str {
     let in_metadata = |name: &str| object.str_at(&["metadata", name]);
     match (attributes.name, in_metadata("name"), in_metadata("generateName")) {
@@ -148,7 +148,7 @@ fn denied_name<'n>(attributes: &Attributes<'n>, object: &'n Value) -> &'n str {
     }
 }
 
-/// Why an object can't be converted, in Kubernetes' words.
+/// Why an object can't be converted, in the words of Kubernetes.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum FormError {
     #[error(transparent)]
@@ -162,32 +162,33 @@ pub enum FormError {
     Conversion(#[from] ConversionError),
 }
 
-/// The forms that objects of the resource take, and those of others that they refer to.
+/// Converts and decodes objects of the resource, and finds those of other resources.
 #[async_trait]
 pub trait Forms: Send + Sync {
-    /// Every declared version that has the subresource of the request, in the order of their declaration.
+    /// All declared versions that have the subresource of the request, in the order of their
+    /// declaration.
     fn versions(&self) -> Vec<Arc<ServedVersion>>;
 
-    /// `object` in another version.
+    /// Converts `object` to another version.
     async fn convert(&self, object: Value, to: &ServedVersion) -> Result<Value, FormError>;
 
-    /// Reads an object that was changed, as Go reads it: it must say its kind; typed kinds lose what they don't know;
-    /// defaults are set.
+    /// Decodes a changed object as Go does: it must have a kind, typed kinds lose unknown fields,
+    /// and defaults are set.
     fn decode(&self, object: Value) -> Result<Value, FormError>;
 
     /// The version in which objects of another kind are served; `None` if there is none.
     async fn version_of(&self, group: &str, version: &str, kind: &str) -> Result<Option<Arc<ServedVersion>>, Status>;
 
-    /// The types that an `object` in `version` is merged by; `None` if none are published.
+    /// The schema by which an `object` in `version` is merged; `None` if none is published.
     fn types(&self, object: &Value, version: &ServedVersion) -> Option<Cow<'_, TypeSchema>>;
 
-    /// Decodes the result of a policy on `before`, with the defaults of its version.
+    /// Decodes the object that a policy made of `before`, and sets the defaults of its version.
     fn read(&self, before: &Value, mutated: Mutated) -> Result<Value, Misread>;
 
-    /// The object of a name in another resource, in `version`; `None` if there is none.
+    /// An object of another resource by name, in `version`; `None` if it does not exist.
     async fn find(&self, version: &ServedVersion, namespace: &str, name: &str) -> Result<Option<Value>, Status>;
 
-    /// The objects in another resource that have the labels, in `version` and in the order of their names.
+    /// The objects of another resource that have the labels, in `version`, sorted by name.
     async fn select(
         &self,
         version: &ServedVersion,
@@ -195,14 +196,14 @@ pub trait Forms: Send + Sync {
         labels: &LabelSelector,
     ) -> Result<Vec<Value>, Status>;
 
-    /// Creates a namespace, with everything that belongs to such a write; it may already exist.
+    /// Creates a namespace as a regular write; it may already exist.
     async fn make_namespace(&self, name: &str) -> Result<(), Status>;
 
-    /// Converts a changed object to the stored form: fields that the schema does not know are removed.
+    /// Converts a changed object to the stored form: unknown fields are pruned.
     fn settle(&self, object: Value) -> Result<Value, FormError>;
 }
 
-/// The results of admission besides its verdict.
+/// What admission returns besides its verdict.
 #[derive(Default)]
 pub struct AdmissionNotes {
     notes: Mutex<Notes>,
@@ -210,7 +211,7 @@ pub struct AdmissionNotes {
     owners_before: OnceLock<Option<Value>>,
 }
 
-/// Warnings for the client, and annotations of the audit log by their names.
+/// Warnings for the client, and annotations of the audit log by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
     pub warnings: Vec<String>,
@@ -222,19 +223,20 @@ impl AdmissionNotes {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).warnings.push(text.to_owned());
     }
 
-    /// The first annotation of a name stays.
+    /// Adds an annotation; if the name exists already, the first value stays.
     pub fn annotate(&self, name: String, text: &str) {
         let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         notes.annotations.entry(name).or_insert_with(|| text.to_owned());
     }
 
-    /// Replaces the object of the request by the result of a webhook or a policy.
+    /// Replaces the object of the request by the one that a webhook or a policy returned.
     pub fn replace(&self, object: &mut Value, new: Value) {
         let mut before = std::mem::replace(object, new);
         self.owners_before.get_or_init(|| before.at_mut(&["metadata", "managedFields"]).map(std::mem::take));
     }
 
-    /// The managedFields that the object had before anything replaced it; `None` where nothing did.
+    /// The managedFields that the object had before it was first replaced; the outer `None` if it
+    /// was not.
     pub fn owners_before(&self) -> Option<Option<&Value>> {
         self.owners_before.get().map(Option::as_ref)
     }
@@ -244,32 +246,32 @@ impl AdmissionNotes {
     }
 }
 
-/// One step of admission, or a chain of them.
+/// One step of admission, or a chain of steps.
 #[async_trait]
 pub trait Admission: Send + Sync {
     /// May change `object`; an error refuses the write. `object` is null for a deletion.
     async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status>;
 
-    /// May refuse the write.
+    /// Refuses the write by an error.
     async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status>;
 
-    /// What it counts.
+    /// The metrics of the step, if it has any.
     fn figures(&self) -> Option<Arc<Figures>> {
         None
     }
 
-    /// Whether it may concern objects of custom resources.
+    /// Whether the step may concern custom resources.
     fn concerns_custom_resources(&self) -> bool {
         true
     }
 
-    /// Whether it is asked about connections, which write nothing.
+    /// Whether the step handles connections, which write nothing.
     fn takes_connections(&self) -> bool {
         false
     }
 }
 
-/// The plugins of admission in their order.
+/// The admission plugins, in order.
 #[derive(Default)]
 pub struct Chain {
     plugins: Vec<Plugin>,
@@ -281,11 +283,11 @@ struct Plugin {
     figures: PluginFigures,
 }
 
-/// Times what follows one another: each ends where the next begins.
+/// Measures consecutive steps: each ends where the next one begins.
 struct Stopwatch(Instant);
 
 impl Stopwatch {
-    /// How long it took since the last one ended.
+    /// The time since the end of the previous step.
     fn lap(&mut self) -> Duration {
         let now = Instant::now();
         now.duration_since(std::mem::replace(&mut self.0, now))
@@ -293,7 +295,7 @@ impl Stopwatch {
 }
 
 impl Chain {
-    /// The chain of `plugins`, each by kube-apiserver's name of it.
+    /// A chain of `plugins`, each with its name in kube-apiserver.
     pub fn new(plugins: impl Iterator<Item = (&'static str, Box<dyn Admission>)>, figures: Arc<Figures>) -> Self {
         let plugins = plugins.map(|(name, admission)| Plugin { admission, figures: PluginFigures::of(name, &figures) });
         Chain { plugins: plugins.collect(), figures }

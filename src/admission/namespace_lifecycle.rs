@@ -1,5 +1,5 @@
-//! `NamespaceLifecycle`: nothing is written into a namespace that does not exist, and nothing is created in one that is
-//! being deleted.
+//! `NamespaceLifecycle`: nothing is written into a namespace that does not exist, and nothing is
+//! created in one that is being deleted.
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle`, release 1.37.
 
@@ -12,7 +12,7 @@ use crate::value::Value;
 /// Namespaces that can't be deleted.
 const IMMORTAL: [&str; 3] = ["default", "kube-public", "kube-system"];
 
-/// Whether a namespace still takes new content.
+/// Whether a namespace still accepts new objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     Active,
@@ -22,7 +22,7 @@ pub enum Phase {
 /// The plugin's source of namespaces.
 #[async_trait]
 pub trait Namespaces: Send + Sync {
-    /// The phase of the namespace `name`; `None` if there is none.
+    /// The phase of the namespace `name`; `None` if it does not exist.
     async fn phase(&self, name: &str) -> Result<Option<Phase>, Status>;
 }
 
@@ -43,7 +43,8 @@ impl<N: Namespaces> Admission for NamespaceLifecycle<N> {
             };
         }
         let namespace = attributes.namespace;
-        // A question about what may be done in a namespace does not depend on whether the namespace exists.
+        // A review of what a user may do in a namespace does not depend on the namespace's
+        // existence.
         if version.group == "authorization.k8s.io" && version.names.plural == "localsubjectaccessreviews" {
             return Ok(());
         }

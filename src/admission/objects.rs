@@ -1,4 +1,4 @@
-//! Where plugins look up objects of built-in kinds.
+//! How plugins look up objects of built-in kinds.
 
 use std::ops::Deref;
 
@@ -8,7 +8,7 @@ use crate::memory::Reservation;
 use crate::meta::Status;
 use crate::value::Value;
 
-/// A kind of objects, and their namespace: empty for kinds that have none.
+/// A resource, and the namespace of the objects; empty for cluster-scoped resources.
 #[derive(Clone, Copy, Debug)]
 pub struct ScopedResource<'p> {
     pub group: &'p str,
@@ -16,10 +16,10 @@ pub struct ScopedResource<'p> {
     pub namespace: &'p str,
 }
 
-/// A check of an object before it is decoded: of its stored JSON.
+/// A filter that is applied to an object's stored JSON, before it is decoded.
 pub type TextFilter<'f> = &'f (dyn Fn(&[u8]) -> bool + Send + Sync);
 
-/// Objects that were listed, and the memory that is kept free for them as long.
+/// A list of objects, with the memory that is reserved for it.
 #[derive(Default)]
 pub struct Listed {
     objects: Vec<Value>,
@@ -40,31 +40,33 @@ impl Deref for Listed {
     }
 }
 
-/// The objects as they are stored.
+/// Reads and replaces stored objects.
 #[async_trait]
 pub trait Objects: Send + Sync {
-    /// The object of a name; `None` where there is none.
+    /// An object by name; `None` if it does not exist.
     async fn get(&self, place: ScopedResource<'_>, name: &str) -> Result<Option<Value>, Status>;
 
-    /// The labels of an object; null where there is no such object, or it has none.
+    /// The labels of an object; null if it does not exist or has none.
     async fn labels(&self, place: ScopedResource<'_>, name: &str) -> Result<Value, Status> {
         let object = self.get(place, name).await?.unwrap_or_default();
         Ok(object.at(&["metadata", "labels"]).cloned().unwrap_or_default())
     }
 
-    /// Whether there is any object that is `wanted` by its text.
+    /// Whether there is any object whose JSON is `wanted`.
     async fn any_of(&self, place: ScopedResource<'_>, wanted: TextFilter<'_>) -> Result<bool, Status>;
 
-    /// All objects, in the order of their names, each with its `resourceVersion`.
+    /// All objects, sorted by name, each with its `resourceVersion`.
     ///
-    /// Errors: among others, there is no memory for them.
+    /// # Errors
+    ///
+    /// The objects can't be read, or there is no memory for them.
     async fn list(&self, place: ScopedResource<'_>) -> Result<Listed, Status> {
         self.list_of(place, &|_| true).await
     }
 
-    /// Those of them that are `wanted` by their texts: the others are not decoded.
+    /// The objects whose JSON is `wanted`; the others are not decoded.
     async fn list_of(&self, place: ScopedResource<'_>, wanted: TextFilter<'_>) -> Result<Listed, Status>;
 
-    /// Replaces an object that was listed; `false` if it has been written since.
+    /// Replaces an object that was listed; returns `false` if it has been written since.
     async fn replace(&self, place: ScopedResource<'_>, object: Value) -> Result<bool, Status>;
 }

@@ -1,7 +1,8 @@
-//! `OwnerReferencesPermissionEnforcement`: who names an owner may delete the object, and who blocks the owner's deletion may
-//! update its finalizers.
+//! `OwnerReferencesPermissionEnforcement`: a user who sets an owner reference needs the permission
+//! to delete the object, and one who blocks the owner's deletion needs the permission to update its
+//! finalizers.
 //!
-//! Off unless it is asked for, as in kube-apiserver.
+//! Disabled by default, as in kube-apiserver.
 //! Source: `k8s.io/kubernetes/plugin/pkg/admission/gc`, release 1.37.
 
 use std::collections::HashMap;
@@ -62,7 +63,8 @@ impl OwnerReferences {
         self.check(attributes, object, wanted, what).await
     }
 
-    /// Whether the user may update the finalizers of whatever there is, so that owners need not be looked for.
+    /// Whether the user may update the finalizers of all objects, so the owners need not be looked
+    /// up.
     async fn may_finalize_all(&self, attributes: &Attributes<'_>) -> bool {
         let wanted = ResourceAttributes {
             verb: "update",
@@ -95,7 +97,7 @@ impl OwnerReferences {
             version,
             resource: &owner.names.plural,
             subresource: "finalizers",
-            // An owner in a namespace is in that of its dependents.
+            // A namespaced owner is in the namespace of its dependents.
             namespace: if owner.is_namespaced() { attributes.namespace } else { "" },
             name: reference.str_at(&["name"]),
             ..ResourceAttributes::default()
@@ -125,7 +127,8 @@ fn references(object: &Value) -> &[Value] {
     object.items_at(&["metadata", "ownerReferences"])
 }
 
-/// The references of `new` that block, and did not in `old`, by their uids.
+/// The references of `new` that block the owner's deletion and did not do so in `old`, compared by
+/// uid.
 fn newly_blocking<'n>(new: &'n Value, old: Option<&Value>) -> impl Iterator<Item = &'n Value> {
     let is_blocking = |reference: &Value| reference.get("blockOwnerDeletion").and_then(Value::as_bool) == Some(true);
     let known = old.map_or(&[][..], references).iter();

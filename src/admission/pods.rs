@@ -1,7 +1,8 @@
-//! The plugins about pods that are on by default: Priority, DefaultTolerationSeconds, RuntimeClass, and what changes of pods
-//! their nodes allow.
+//! Plugins about pods that are enabled by default: Priority, DefaultTolerationSeconds,
+//! RuntimeClass, and the checks of pod updates against the node.
 //!
-//! What they decide is [`crate::kinds::pod_object`]'s; here stands when they are asked, and where they learn of classes.
+//! The decisions are made in [`crate::kinds::pod_object`]; this module decides when they apply, and
+//! looks up classes and nodes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,12 +17,12 @@ use crate::value::Value;
 const PRIORITY_CLASSES: (&str, &str) = ("scheduling.k8s.io", "priorityclasses");
 const RUNTIME_CLASSES: (&str, &str) = ("node.k8s.io", "runtimeclasses");
 
-/// Where objects without a namespace are.
+/// The place of cluster-scoped objects.
 const fn place((group, plural): (&'static str, &'static str)) -> ScopedResource<'static> {
     ScopedResource { group, plural, namespace: "" }
 }
 
-/// Whether a write is about objects of a resource, not parts of them.
+/// Whether a write is about objects of a resource, not about a subresource.
 fn is_of(attributes: &Attributes<'_>, (group, plural): (&str, &str)) -> bool {
     let version = attributes.version;
     attributes.subresource.is_empty() && version.group == group && version.names.plural == plural
@@ -31,7 +32,7 @@ fn is_of_pods(attributes: &Attributes<'_>) -> bool {
     is_of(attributes, ("", "pods"))
 }
 
-/// Sets the priority of pods, and lets one class alone be the default.
+/// Sets the priority of pods, and allows only one default class.
 pub struct Priority {
     pub objects: Arc<dyn Objects>,
 }
@@ -75,7 +76,7 @@ impl Admission for Priority {
     }
 }
 
-/// Lets pods stay for a while on a node that is not ready or not reached.
+/// Adds tolerations that let pods stay for a while on a node that is not ready or unreachable.
 pub struct DefaultTolerationSeconds(pub tolerations::Seconds);
 
 #[async_trait]
@@ -96,7 +97,7 @@ impl Admission for DefaultTolerationSeconds {
     }
 }
 
-/// The node of a pod that changes on it, unless only what the server sets has changed.
+/// The node of an updated pod; `None` if the pod has no node or its generation is unchanged.
 async fn node_of_changed(
     objects: &dyn Objects,
     attributes: &Attributes<'_>,
@@ -112,14 +113,14 @@ async fn node_of_changed(
     node.map(Some).ok_or_else(not_found)
 }
 
-/// Whether a write changes a pod, or the part of it that is named.
+/// Whether a write updates a pod through one of the subresources `parts`.
 fn changes_pod(attributes: &Attributes<'_>, parts: &[&str]) -> bool {
     let version = attributes.version;
     let is_pod = version.group.is_empty() && version.names.plural == "pods";
     is_pod && attributes.operation == Operation::Update && parts.contains(&attributes.subresource)
 }
 
-/// Refuses changes that the node of a pod does not know how to make.
+/// Refuses updates that need features which the pod's node has not declared.
 pub struct NodeDeclaredFeatureValidator {
     pub objects: Arc<dyn Objects>,
 }
@@ -150,7 +151,7 @@ impl Admission for NodeDeclaredFeatureValidator {
     }
 }
 
-/// Refuses more resources than the node of a pod has.
+/// Refuses a resize to more resources than the pod's node has.
 pub struct PodResizeValidator {
     pub objects: Arc<dyn Objects>,
 }
@@ -179,13 +180,13 @@ impl Admission for PodResizeValidator {
     }
 }
 
-/// Sets in new pods what the class says that they run in.
+/// Sets the overhead and scheduling of a pod's runtime class in new pods.
 pub struct RuntimeClass {
     pub objects: Arc<dyn Objects>,
 }
 
 impl RuntimeClass {
-    /// The class of a pod; `None` for a pod that names none.
+    /// The runtime class of a pod; `None` if the pod names none.
     async fn class(&self, attributes: &Attributes<'_>, pod: &Value) -> Result<Option<Value>, Status> {
         let Some(name) = runtime_class::name(pod) else { return Ok(None) };
         if name.is_empty() {

@@ -1,12 +1,14 @@
-//! `staticManifestsDir`: policies and webhooks that stand in files, read once at the start.
+//! `staticManifestsDir`: policies and webhooks in files, read once at startup.
 //!
-//! In: the configuration of a plugin, which names a folder. Out: the policies with their bindings, or the webhooks, that stand in
-//! the folder's `.yaml`, `.yml` and `.json` files. They are asked before those that are stored, and about policies and
-//! webhooks, too, which no stored one is asked about. Their names end in `.static.k8s.io`, which no stored one may.
+//! Input: the configuration of a plugin, which names a folder. Output: the policies with their bindings,
+//! or the webhooks, from the folder's `.yaml`, `.yml` and `.json` files. They come before the
+//! stored ones, and also apply to policies and webhooks, which no stored one does. Their names end
+//! in `.static.k8s.io`, which stored ones must not.
 //!
-//! DIFFERS: the reference reads the files again when they change.
+//! DIFFERS: Kubernetes reads the files again when they change.
 //!
-//! Source: `k8s.io/apiserver/pkg/admission/plugin/{manifest,policy/manifest,webhook/manifest}`, release 1.36.
+//! Source: `k8s.io/apiserver/pkg/admission/plugin/{manifest,policy/manifest,webhook/manifest}`,
+//! release 1.36.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,7 +30,7 @@ const CONFIGURATION: &str = "apiserver.config.k8s.io/v1";
 const FIELD: &str = "staticManifestsDir";
 const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 
-/// Why nothing comes of a folder with manifests, in kube-apiserver's words.
+/// Why a folder with manifests can't be loaded, in kube-apiserver's words.
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestsError {
     #[error(transparent)]
@@ -99,12 +101,12 @@ pub enum ManifestFault {
     UnknownField(String),
     #[error("{}", joined(.0))]
     Invalid(Vec<String>),
-    /// A part that manifests in files may not have, or must have.
+    /// A field that static manifests must not have, or must have.
     #[error("{place}: {fault}")]
     Part { place: String, fault: String },
 }
 
-/// One error as it is, several in brackets.
+/// A single error unchanged, several in brackets.
 fn joined(errors: &[String]) -> String {
     match errors {
         [only] => only.clone(),
@@ -112,11 +114,12 @@ fn joined(errors: &[String]) -> String {
     }
 }
 
-/// The policies of a kind that the plugin's configuration leads to; none where it names no folder.
+/// The policies of a kind in the folder that the plugin's configuration names; none if it names no
+/// folder.
 ///
 /// # Errors
 ///
-/// The configuration, or what is wrong with one of the files.
+/// The configuration or one of the files is invalid.
 pub fn policies<P: Policy>(configuration: &Value, kind: &str, minor: Minor) -> Result<Arc<[Hook<P>]>, ManifestsError> {
     check_type(configuration, &[CONFIGURATION], &format!("{kind}Configuration"))?;
     check_fields(configuration, "", &["apiVersion", "kind", FIELD])?;
@@ -136,11 +139,12 @@ pub fn policies<P: Policy>(configuration: &Value, kind: &str, minor: Minor) -> R
     Ok(hooks(&policies, &bindings, minor))
 }
 
-/// The webhooks of a kind that the plugin's configuration leads to; none where it names no folder.
+/// The webhooks of a kind in the folder that the plugin's configuration names; none if it names no
+/// folder.
 ///
 /// # Errors
 ///
-/// The configuration, or what is wrong with one of the files.
+/// The configuration or one of the files is invalid.
 pub fn webhooks(
     configuration: &Value,
     kind: WebhookKind,
@@ -190,7 +194,8 @@ fn shown(path: &Path) -> String {
     quoted(&path.display().to_string())
 }
 
-/// Every binding has a policy. A policy without a binding is not enforced, as one in the database.
+/// Checks that every binding has its policy. As in the database, a policy without a binding is not
+/// enforced.
 fn check_references(policies: &[Value], bindings: &[Value]) -> Result<(), LoadError> {
     for binding in bindings {
         let policy = binding.str_at(&["spec", "policyName"]);
@@ -215,11 +220,11 @@ fn name_of(object: &Value) -> &str {
     object.str_at(&["metadata", "name"])
 }
 
-/// Reads the objects of some kinds.
+/// Loads the objects of some kinds.
 struct Loader<'l> {
     minor: Minor,
     kinds: &'l [&'l str],
-    /// By kind: each object by its name, with the file where it stands.
+    /// By kind and name: the file and the object.
     found: BTreeMap<String, BTreeMap<String, (PathBuf, Value)>>,
 }
 
@@ -228,7 +233,7 @@ impl<'l> Loader<'l> {
         Loader { minor, kinds, found: BTreeMap::new() }
     }
 
-    /// The objects in a folder by their kinds, in the order of their names.
+    /// The objects in a folder by kind, sorted by name.
     fn load(mut self, folder: &Path) -> Result<BTreeMap<String, Vec<Value>>, LoadError> {
         let entries = fs::read_dir(folder).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
         let unreadable = |source| LoadError::Folder { folder: folder.to_owned(), source };
@@ -248,7 +253,7 @@ impl<'l> Loader<'l> {
         Ok(self.found.into_iter().map(|(kind, named)| (kind, in_order(named))).collect())
     }
 
-    /// Takes in an object, or those of a list.
+    /// Takes in an object, or the items of a list.
     fn take_in(&mut self, file: &Path, object: &Value) -> Result<(), ManifestFault> {
         if object.is_null() {
             return Ok(());
@@ -286,7 +291,8 @@ impl<'l> Loader<'l> {
         Ok(())
     }
 
-    /// The object with defaults, as it would be stored by its `own` name, without the ending that clients may not use.
+    /// The object with its defaults set, validated under its `own` name, without the suffix that
+    /// clients may not use.
     fn validated(&self, object: &Value, own: &str) -> Result<Value, ManifestFault> {
         let (api_version, kind) = (object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
         let Some(built_in) = BuiltIn::of_in(self.minor, api_version, kind) else {
@@ -311,7 +317,8 @@ fn is_manifest(extension: &str) -> bool {
     EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known))
 }
 
-/// What an object of a file may not have, since nothing that is stored is looked up for it.
+/// Checks for fields that static manifests must not have, because no stored objects are looked up
+/// for them.
 fn check_parts(file: &Path, kind: &str, object: &Value) -> Result<(), ManifestFault> {
     let is_set = |path: &[&str]| object.at(path).is_some_and(|value| !value.is_null());
     let name = quoted(name_of(object));
@@ -364,7 +371,7 @@ mod tests {
                             {name: w.static.k8s.io}, webhooks: [{name: a.example.com, sideEffects: None, \
                             admissionReviewVersions: [v1], clientConfig: {url: 'https://a.example.com/'}}]}";
 
-    /// Loads a folder with these files.
+    /// Loads a folder with these files; returns the names of policies and of webhooks.
     fn load(name: &str, files: &[(&str, &str)]) -> Result<(Vec<String>, Vec<String>), String> {
         let folder = std::env::temp_dir().join(format!("skiff-manifests-{}-{name}", std::process::id()));
         fs::create_dir_all(&folder).expect("the folder is made");

@@ -1,4 +1,4 @@
-//! The objects of a request and of its answer, as the audit log has them.
+//! The objects of a request and of its response, as the audit log holds them.
 //!
 //! Source: `pkg/audit/request.go` of apiserver, release 1.36.
 
@@ -7,7 +7,7 @@ use crate::kinds::layout;
 use crate::value::json::Layout::{self, Sorted, Struct};
 use crate::value::{Value, json};
 
-/// The order of Go's fields.
+/// The fields of `DeleteOptions`, in the order of the Go type.
 static DELETE_OPTIONS: Layout = Struct(&[
     ("kind", &Sorted),
     ("apiVersion", &Sorted),
@@ -19,19 +19,19 @@ static DELETE_OPTIONS: Layout = Struct(&[
     ("ignoreStoreReadErrorWithClusterBreakingPotential", &Sorted),
 ]);
 
-/// The objects, as far as a log has them.
+/// The objects of one request, as far as the log holds them.
 #[derive(Clone, Debug, Default)]
 pub struct Bodies {
-    /// What was sent: an object with its defaults, options, or a patch.
+    /// The object that was sent: an object with its defaults set, options, or a patch.
     pub request: Option<Value>,
-    /// What was answered, in the form that was asked for.
+    /// The object that was returned, in the form that the client asked for.
     response: Option<Value>,
-    /// What was answered, where that says how it went.
+    /// The `Status` that was returned, if the response is one.
     status: Option<Value>,
 }
 
 impl Bodies {
-    /// The answer is known. It is kept where a log has it.
+    /// Records the response. Its object is kept only if `is_kept`; a `Status` is always kept.
     pub fn answer(&mut self, answer: &Value, is_kept: bool) {
         if answer.str_at(&["kind"]) == "Status" && answer.str_at(&["apiVersion"]) == "v1" {
             self.status = Some(answer.clone());
@@ -39,12 +39,13 @@ impl Bodies {
         self.response = is_kept.then(|| answer.clone());
     }
 
-    /// What was answered, where that says how it went.
+    /// The `Status` that was returned, if the response is one.
     pub fn status(&self) -> Option<&Value> {
         self.status.as_ref()
     }
 
-    /// Appends the fields of an event that stand for them.
+    /// Appends the fields `requestObject` and `responseObject` to the JSON of an event, as far
+    /// as `extent` allows.
     pub(super) fn append_to(&self, event: &mut Vec<u8>, extent: &Extent) {
         let fields = [
             (AuditLevel::Request, "requestObject", &self.request),
@@ -71,7 +72,7 @@ fn encode(object: &Value, omits_managed_fields: bool) -> Vec<u8> {
     json::encode_as(&object, layout)
 }
 
-/// Takes the managed fields out of an object, of the items of a list and of the rows of a table.
+/// Removes the managed fields of an object, of a list's items, and of a table's rows.
 fn remove_managed_fields(object: &mut Value) {
     remove_own_managed_fields(object);
     let Value::Object(fields) = object else { return };

@@ -1,4 +1,5 @@
-//! The line of an event in the older form of kube-apiserver's log, `--audit-log-format=legacy`.
+//! The line of an event in the legacy format of kube-apiserver's log,
+//! `--audit-log-format=legacy`.
 //!
 //! Source: `EventString` of apiserver, release 1.36.
 
@@ -8,7 +9,7 @@ use super::{AuditEvent, AuditStage, cut};
 use crate::value::go_quote;
 
 impl AuditEvent {
-    /// What was asked by whom, and the code of the answer, in one line with its line break.
+    /// The line for one stage of the event, with its line break.
     pub(super) fn legacy_line(&self, stage: AuditStage) -> Vec<u8> {
         let user = Some(&self.user).filter(|user| !user.name.is_empty());
         let (user, groups) = user.map_or(("<none>", None), |user| (&user.name, Some(user.groups.as_slice())));
@@ -42,7 +43,7 @@ impl AuditEvent {
     }
 }
 
-/// Each in quotes, which are then quoted with the whole.
+/// Quotes each text and joins them with commas; the caller quotes the result once more.
 fn quoted(texts: &[String]) -> Cow<'static, str> {
     texts.iter().map(|text| go_quote(text)).collect::<Vec<_>>().join(",").into()
 }

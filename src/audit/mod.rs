@@ -1,7 +1,9 @@
-//! The audit log: who asked for what, when, and what they were answered.
+//! The audit log: who requested what, when, and how the request was answered.
 //!
-//! In: requests as they come and as they are answered, with their objects where a policy wants them. Out: one line of JSON a
-//! stage, an `audit.k8s.io/v1` Event, or one of the older form.
+//! Input: requests as they arrive and as they are answered, with their objects if a policy asks for
+//! them. Output: one line for each stage, either an `audit.k8s.io/v1` Event in JSON or a line of the
+//! legacy format.
+//!
 //! Source: `k8s.io/apiserver/pkg/apis/audit/v1` and `pkg/audit`, release 1.37.
 
 mod bodies;
@@ -27,16 +29,18 @@ pub use bodies::Bodies;
 pub use policy::{AuditLevel, Extent, Policy, PolicyFileError};
 pub use rotated::{RotatedFile, Rotation};
 
-/// Longer User-Agents are cut, as kube-apiserver cuts them.
+/// The longest User-Agent that is logged, in bytes; kube-apiserver truncates longer ones at the
+/// same length.
 const USER_AGENT_BYTES_MAX: usize = 1024;
 
-/// The annotation of a request that met a fault which a test has asked for.
+/// The annotation of a request that hit a fault injected by a test.
 pub const FAULT: &str = "skiff.kubeskiff.dev/fault";
 
-/// The annotation of a request to another control plane than the main one of the process.
+/// The annotation of a request to a control plane other than the main one of the process.
 pub const PLANE: &str = "skiff.kubeskiff.dev/plane";
 
-/// The order of Go's fields; the objects of the request and of its answer come between the two.
+/// The first fields of an event, in the order of the Go type. The objects of the request and of its
+/// response follow, then `END`.
 static BEGINNING: Layout = Struct(&[
     ("kind", &Sorted),
     ("apiVersion", &Sorted),
@@ -90,14 +94,14 @@ static DETAILS: Layout = Struct(&[
     ("retryAfterSeconds", &Sorted),
 ]);
 
-/// How far a request is.
+/// The stage that a request has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuditStage {
     RequestReceived,
-    /// Of a watch: its head is sent, its events follow.
+    /// Watches only: the response headers are sent, the events follow.
     ResponseStarted,
     ResponseComplete,
-    /// Policies know it; no request of ours ends in it.
+    /// Known to policies; no request of this server ends in this stage.
     Panic,
 }
 
@@ -115,35 +119,36 @@ impl AuditStage {
     }
 }
 
-/// One request, and what became of it so far.
+/// One request, and its outcome so far.
 #[derive(Clone, Debug, Default)]
 pub struct AuditEvent {
     pub id: String,
     pub uri: String,
     pub verb: String,
     pub user: UserInfo,
-    /// In whose name the request is.
+    /// The user whom the request impersonates.
     pub impersonated: Option<UserInfo>,
-    /// The verb that allowed that; empty where it is allowed for every request.
+    /// The verb that allowed the impersonation; empty if it is allowed for every request.
     pub impersonation_constraint: String,
-    /// The addresses that the request came through, the first sender first.
+    /// The addresses that the request came through, the original sender first.
     pub source_ips: Vec<String>,
     pub user_agent: String,
-    /// `None` for paths that are not resources.
+    /// `None` for non-resource paths.
     pub object: Option<ObjectReference>,
     pub received: Timestamp,
-    /// Of the answer; 0 while there is none.
+    /// The status code of the response; 0 before there is one.
     pub code: u16,
-    /// What a refusal says.
+    /// The `Status` of a refused or failed request.
     pub failure: Option<Status>,
-    /// The objects that were sent and answered, where a log has them.
+    /// The objects that were sent and returned, as far as a log holds them.
     pub bodies: Bodies,
-    /// Of a request from nobody known, how its sender tried to be known, which people are told; empty for all others.
+    /// For an unauthenticated request, the credentials that its sender tried, for brief lines;
+    /// empty for all others.
     pub attempted: String,
     pub annotations: Vec<(Cow<'static, str>, String)>,
 }
 
-/// What a request is about; empty texts are left out.
+/// The object that a request is about; empty fields are left out.
 #[derive(Clone, Debug, Default)]
 pub struct ObjectReference {
     pub group: String,
@@ -152,16 +157,16 @@ pub struct ObjectReference {
     pub subresource: String,
     pub namespace: String,
     pub name: String,
-    /// Of the object that was sent, as is the next.
+    /// The uid of the object that was sent, as is the resource version.
     pub uid: String,
     pub resource_version: String,
 }
 
 impl AuditEvent {
-    /// The line of the log, with its line break.
+    /// The event as one line of JSON, with its line break.
     fn line(&self, stage: AuditStage, extent: &Extent, now: Timestamp) -> Vec<u8> {
         let mut line = json::encode_as(&self.beginning(stage, extent.level), BEGINNING);
-        // Both are objects, and neither is empty.
+        // Both parts are objects, and neither is empty: join them into one.
         line.pop();
         self.bodies.append_to(&mut line, extent);
         line.push(b',');
@@ -217,7 +222,8 @@ impl AuditEvent {
         end
     }
 
-    /// `list /api/v1/pods 200 1.2 ms jane kubectl/v1.37`, and why it was refused; `[a] ` before it where the plane `a` was asked.
+    /// A line such as `list /api/v1/pods 200 1.2 ms jane kubectl/v1.37`, followed by the reason of
+    /// a refusal; a request to the plane `a` has the prefix `[a] `.
     fn brief_line(&self, stage: AuditStage, now: Timestamp) -> Vec<u8> {
         let took_us = now.as_microsecond().saturating_sub(self.received.as_microsecond());
         let agent = self.user_agent.split(' ').next().unwrap_or_default();
@@ -276,7 +282,7 @@ fn texts(texts: &[String]) -> Value {
     Value::Array(texts.iter().map(|text| Value::from(text.as_str())).collect())
 }
 
-/// Go's `MicroTime`: RFC 3339 with six digits behind the second.
+/// Go's `MicroTime`: RFC 3339 with six fractional digits.
 fn micro_time(time: Timestamp) -> String {
     format!("{time:.6}")
 }
@@ -289,22 +295,23 @@ fn cut(user_agent: &str) -> String {
     }
 }
 
-/// Where the lines go. Each is written whole, before its request goes on.
+/// The destination of the lines. Each line is written as a whole before its request continues.
 pub struct Log {
     out: Mutex<Box<dyn Write + Send>>,
     form: LineFormat,
-    /// Without one, everything is logged.
+    /// Without a policy, every request is logged.
     policy: Option<Policy>,
 }
 
-/// What a line says.
+/// The format of a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LineFormat {
-    /// A whole event, a line a stage.
+    /// A whole event in JSON, one line for each stage.
     Json,
-    /// The older form of that.
+    /// The legacy format, one line for each stage.
     Legacy,
-    /// What was asked and answered, for people: a line a request, a second one for a watch that begins.
+    /// The request and its outcome, for people: one line for each request, and a second one for a
+    /// watch that begins.
     Brief,
 }
 
@@ -321,27 +328,28 @@ impl Log {
         Ok(Log::to(OpenOptions::new().create(true).append(true).open(path)?))
     }
 
-    /// Writes to `out`.
+    /// Writes JSON lines to `out`.
     pub fn to(out: impl Write + Send + 'static) -> Self {
         Log { out: Mutex::new(Box::new(out)), form: LineFormat::Json, policy: None }
     }
 
-    /// Writes short lines to `out`.
+    /// Writes brief lines to `out`.
     pub fn brief(out: impl Write + Send + 'static) -> Self {
         Log { form: LineFormat::Brief, ..Log::to(out) }
     }
 
-    /// The same, in kube-apiserver's older form.
+    /// The same log in kube-apiserver's legacy format.
     pub fn in_legacy_form(self) -> Self {
         Log { form: LineFormat::Legacy, ..self }
     }
 
-    /// The same, of what a policy says.
+    /// The same log, limited to what a policy selects.
     pub fn of(self, policy: Policy) -> Self {
         Log { policy: Some(policy), ..self }
     }
 
-    /// What the log has of a request, which is decided before anything else is known of it.
+    /// How much of a request is logged. This is decided before anything else is known about the
+    /// request.
     pub fn extent(&self, event: &AuditEvent) -> Extent {
         match &self.policy {
             Some(policy) => policy.extent(event),
@@ -349,7 +357,8 @@ impl Log {
         }
     }
 
-    /// Writes the line of `event`, if the log has it. A log that can't be written to does not stop the server; that is told on standard error.
+    /// Writes the line of `event`, if the log has one for this stage. A write error does not stop
+    /// the server; it is reported by `tracing`.
     pub fn write(&self, event: &AuditEvent, extent: &Extent, stage: AuditStage, now: Timestamp) {
         if !extent.has(stage) {
             return;

@@ -1,6 +1,7 @@
-//! Which requests the audit log has, and how much of them: the rules of an `audit.k8s.io/v1` Policy.
+//! Which requests are logged, and how much of each: the rules of an `audit.k8s.io/v1` Policy.
 //!
-//! Source: `pkg/audit/policy/checker.go` and `pkg/apis/audit/validation` of apiserver, release 1.36.
+//! Source: `pkg/audit/policy/checker.go` and `pkg/apis/audit/validation` of apiserver, release
+//! 1.36.
 
 use std::path::Path;
 use std::{fs, io};
@@ -8,16 +9,16 @@ use std::{fs, io};
 use super::{AuditEvent, AuditStage};
 use crate::value::{Value, yaml};
 
-/// How much a log has of a request.
+/// How much of a request is logged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AuditLevel {
     #[default]
     None,
-    /// The user, the request, and the answer's code.
+    /// The user, the request, and the status code of the response.
     Metadata,
-    /// That, and the object that was sent.
+    /// `Metadata`, and the object that was sent.
     Request,
-    /// That, and the object that was answered.
+    /// `Request`, and the object that was returned.
     RequestResponse,
 }
 
@@ -25,7 +26,7 @@ impl AuditLevel {
     const ALL: [AuditLevel; 4] =
         [AuditLevel::None, AuditLevel::Metadata, AuditLevel::Request, AuditLevel::RequestResponse];
 
-    /// As policies and events name it.
+    /// The level's name in policies and events.
     pub const fn as_str(self) -> &'static str {
         match self {
             AuditLevel::None => "None",
@@ -36,34 +37,34 @@ impl AuditLevel {
     }
 }
 
-/// What a log has of one request, decided when it comes.
+/// How much of one request is logged, decided when it arrives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
     pub level: AuditLevel,
-    /// The stages that have no line.
+    /// The stages that are not logged.
     omitted: Vec<AuditStage>,
     pub omits_managed_fields: bool,
 }
 
 impl Extent {
-    /// Every stage, at a level.
+    /// Every stage, at one level.
     pub fn of(level: AuditLevel) -> Self {
         Extent { level, ..Extent::default() }
     }
 
-    /// Whether the log has a line of this stage.
+    /// Whether a line is logged for this stage.
     pub fn has(&self, stage: AuditStage) -> bool {
         self.level > AuditLevel::None && !self.omitted.contains(&stage)
     }
 }
 
-/// The rules, of which the first that a request matches decides.
+/// The rules of a policy; the first rule that matches a request decides.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     rules: Vec<AuditRule>,
 }
 
-/// What a request must be for a rule to decide; an empty list is about all.
+/// The conditions of a rule, and how much it logs. An empty list matches everything.
 #[derive(Clone, Debug, Default)]
 struct AuditRule {
     extent: Extent,
@@ -71,12 +72,12 @@ struct AuditRule {
     groups: Vec<String>,
     verbs: Vec<String>,
     namespaces: Vec<String>,
-    /// A group with its resources and names.
+    /// A group with its resources and their names.
     resources: Vec<(String, Vec<String>, Vec<String>)>,
     paths: Vec<String>,
 }
 
-/// Why the file of a policy is not one, in kube-apiserver's words.
+/// Why a policy file was rejected, in kube-apiserver's words.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyFileError {
     #[error("loading audit policy file: failed to read file path {path:?}: {source}")]
@@ -85,7 +86,7 @@ pub enum PolicyFileError {
     Policy { path: String, source: PolicyError },
 }
 
-/// What is wrong with a policy, in kube-apiserver's words.
+/// Why a policy is invalid, in kube-apiserver's words.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
     #[error("failed decoding: {0}")]
@@ -109,22 +110,22 @@ fn levels() -> String {
 }
 
 impl Policy {
-    /// Reads the file at `path`.
+    /// Reads the policy file at `path`.
     ///
     /// # Errors
     ///
-    /// It can't be read, or is not a policy, in kube-apiserver's words.
+    /// The file can't be read, or it is not a valid policy.
     pub fn read(path: &Path) -> Result<Self, PolicyFileError> {
         let shown = || path.display().to_string();
         let text = fs::read(path).map_err(|source| PolicyFileError::Read { path: shown(), source })?;
         Policy::parse(&text).map_err(|source| PolicyFileError::Policy { path: shown(), source })
     }
 
-    /// Reads a policy in YAML or JSON.
+    /// Decodes a policy from YAML or JSON.
     ///
     /// # Errors
     ///
-    /// What is not a policy, or a level or stage that there is not.
+    /// The document is not a policy, has no rules, or names an unknown level or stage.
     pub fn parse(text: &[u8]) -> Result<Self, PolicyError> {
         let policy = yaml::decode(text)?;
         let (api_version, kind) = (policy.str_at(&["apiVersion"]), policy.str_at(&["kind"]));
@@ -146,7 +147,7 @@ impl Policy {
         }
     }
 
-    /// What the log has of a request, as it comes.
+    /// How much of a request is logged; nothing if no rule matches.
     pub fn extent(&self, event: &AuditEvent) -> Extent {
         let rule = self.rules.iter().find(|rule| rule.matches(event));
         rule.map(|rule| rule.extent.clone()).unwrap_or_default()
@@ -154,7 +155,7 @@ impl Policy {
 }
 
 impl AuditRule {
-    /// `default` is what the policy says of all its rules.
+    /// Decodes a rule; `default` holds what the policy sets for all its rules.
     fn parse(rule: &Value, default: &Extent) -> Result<Self, PolicyError> {
         let resource =
             |one: &Value| (one.str_at(&["group"]).to_owned(), texts(one, "resources"), texts(one, "resourceNames"));

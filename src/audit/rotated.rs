@@ -1,6 +1,8 @@
-//! A log file that is put aside when it is full, and what becomes of those that were put aside.
+//! A log file that is rotated when it is full, and the removal of old ones.
 //!
-//! `audit.log` becomes `audit-2026-01-02T15-04-05.000.log`, and perhaps that with `.gz` behind it.
+//! `audit.log` is renamed to `audit-2026-01-02T15-04-05.000.log`, which may later be compressed to
+//! a file with the suffix `.gz`.
+//!
 //! Source: `gopkg.in/natefinch/lumberjack.v2`, with which kube-apiserver writes its audit log.
 
 use std::ffi::OsStr;
@@ -21,26 +23,26 @@ const NAME_FORMAT: &str = "%Y-%m-%dT%H-%M-%S%.3f";
 const COMPRESSED: &str = ".gz";
 const DAY_S: i64 = 24 * 60 * 60;
 
-/// When a file is full, and which of those that were put aside stay.
+/// When a file is full, and which rotated files are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotation {
-    /// A write that would make a file longer than this begins another one.
+    /// A write that would make the file longer than this starts a new one.
     pub size_bytes_max: u64,
-    /// How many older files stay; 0 for all.
+    /// How many rotated files are kept; 0 for all.
     pub older_files_max: usize,
-    /// How many days one stays; 0 for no limit.
+    /// For how many days a rotated file is kept; 0 for no limit.
     pub age_days_max: u32,
-    /// Whether older files are compressed.
+    /// Whether rotated files are compressed.
     pub compresses: bool,
 }
 
-/// The file that is written to.
+/// The file that is currently written.
 pub struct RotatedFile {
     path: PathBuf,
     rotation: Rotation,
     file: File,
     size_bytes: u64,
-    /// The thread that removes older files, started when a file was last put aside.
+    /// The thread that removes old files; started when the log was opened, and by each rotation.
     tidying: Option<JoinHandle<()>>,
 }
 
@@ -58,7 +60,7 @@ impl RotatedFile {
         Ok(opened)
     }
 
-    /// Puts the file aside and begins another.
+    /// Renames the file and starts a new one.
     fn rotate(&mut self) -> io::Result<()> {
         let now = Timestamp::now().to_zoned(TimeZone::UTC).datetime().strftime(NAME_FORMAT).to_string();
         let (stem, end) = parts(&self.path);
@@ -69,10 +71,10 @@ impl RotatedFile {
         Ok(())
     }
 
-    /// Has older files tidied up, beside the one that is written to.
+    /// Starts a thread that removes old files, after the previous one has finished.
     fn tidy(&mut self) {
         if let Some(before) = self.tidying.take() {
-            // It has told what went wrong.
+            // The thread has reported its errors itself.
             _ = before.join();
         }
         let told = |error: io::Error| tracing::error!(%error, "older audit logs can't be tidied up");
@@ -88,7 +90,7 @@ impl Write for RotatedFile {
         if self.size_bytes > 0 && self.size_bytes.saturating_add(length) > self.rotation.size_bytes_max {
             self.rotate()?;
         }
-        // A line is not torn apart.
+        // A line is never split between two files.
         self.file.write_all(line)?;
         self.size_bytes = self.size_bytes.saturating_add(length);
         Ok(line.len())
@@ -99,26 +101,27 @@ impl Write for RotatedFile {
     }
 }
 
-/// Readable by its owner alone.
+/// Opens a file for appending; only its owner may read it if it is created here.
 fn append_to(path: &Path) -> io::Result<File> {
     private::options().create(true).append(true).open(path)
 }
 
-/// What stands before and behind the time in the names of older files.
+/// The parts of a rotated file's name before and after the time.
 fn parts(path: &Path) -> (String, String) {
     let text = |part: Option<&OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
     let end = path.extension().map(|end| format!(".{}", end.to_string_lossy())).unwrap_or_default();
     (text(path.file_stem()), end)
 }
 
-/// An older file, and when it was put aside.
+/// A rotated file, and when it was rotated.
 struct Older {
     path: PathBuf,
     since: DateTime,
     is_compressed: bool,
 }
 
-/// Removes those that are too many or too old, and compresses the rest where that is asked for.
+/// Removes the files that are too many or too old, and compresses the others if that is
+/// configured.
 fn tidy(path: &Path, rotation: Rotation, now: Timestamp) -> io::Result<()> {
     let mut older = older_files(path)?;
     older.sort_by_key(|file| std::cmp::Reverse(file.since));
@@ -136,7 +139,7 @@ fn tidy(path: &Path, rotation: Rotation, now: Timestamp) -> io::Result<()> {
     Ok(())
 }
 
-/// All that were put aside of the log at `path`.
+/// All rotated files of the log at `path`.
 fn older_files(path: &Path) -> io::Result<Vec<Older>> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let (stem, end) = parts(path);
@@ -175,7 +178,7 @@ mod tests {
 
     const ROTATION: Rotation = Rotation { size_bytes_max: 10, older_files_max: 0, age_days_max: 0, compresses: false };
 
-    /// A folder that goes with the test.
+    /// A folder that is removed after the test.
     struct Folder(PathBuf);
 
     impl Folder {
@@ -214,7 +217,7 @@ mod tests {
         assert_eq!(fs::read(folder.0.join(&names[0])).expect("it is there"), b"12345\n789\n");
         drop(log);
 
-        // What is there when it is opened counts.
+        // The size of the existing file counts.
         let mut log = RotatedFile::open(&path, ROTATION).expect("it is there");
         log.write_all(b"next\n").expect("it goes to another file");
         assert_eq!(fs::read(&path).expect("it is there"), b"next\n");

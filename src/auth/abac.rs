@@ -1,6 +1,7 @@
-//! Attribute-based access control: a file of policies, one per line, that is read at the start.
+//! Attribute-based access control: a file of policies, one for each line, which is read at startup.
 //!
-//! In: the text of the file, and what a user wants. Out: whether a policy allows it. No policy forbids anything.
+//! Input: the text of the file, and the attributes of a request. Output: whether a policy allows the
+//! request. No policy denies anything.
 //!
 //! Source: `pkg/auth/authorizer/abac` and `pkg/apis/abac`, release 1.36.
 
@@ -18,10 +19,10 @@ const KIND: &str = "Policy";
 const SCHEME: &str = "pkg/apis/abac/register.go:33";
 /// The verbs of read-only policies.
 const READING: [&str; 3] = ["get", "list", "watch"];
-/// How long a line may be. Source: `bufio.MaxScanTokenSize`.
+/// The maximum length of a line, in bytes. Source: `bufio.MaxScanTokenSize`.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
-/// What one line allows. An empty text means that the field is absent; `*` matches everything.
+/// What one line allows. An empty field is absent; `*` matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct AbacPolicy {
     user: String,
@@ -50,7 +51,7 @@ pub enum LineError {
     Field(#[from] UnmarshalError),
 }
 
-/// A line that is not a policy; the first line is 1.
+/// A line that is not a policy. `line` counts from 1; it is absent for a line that is too long.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PolicyFault {
     pub line: Option<usize>,
@@ -59,7 +60,7 @@ pub struct PolicyFault {
 }
 
 impl PolicyFault {
-    /// The reference's message for the file at `path`.
+    /// The error message of kube-apiserver for the file at `path`.
     pub fn of_file(&self, path: &str) -> String {
         let PolicyFault { line, text, why } = self;
         match line {
@@ -70,7 +71,7 @@ impl PolicyFault {
 }
 
 impl PolicyList {
-    /// Reads a file: empty lines and those that begin with `#` are ignored.
+    /// Parses a file; empty lines and those that begin with `#` are ignored.
     ///
     /// # Errors
     ///
@@ -94,7 +95,8 @@ impl PolicyList {
     }
 }
 
-/// Reads one line, JSON or YAML. A line without version and kind has the older, unversioned form.
+/// Decodes one line of JSON or YAML. A line without `apiVersion` and `kind` has the older,
+/// unversioned form.
 fn parse(line: &[u8]) -> Result<AbacPolicy, LineError> {
     let Document { value, api_version, kind } = Document::read(line)?;
     let read = if api_version.is_empty() || kind.is_empty() {
@@ -109,7 +111,7 @@ fn parse(line: &[u8]) -> Result<AbacPolicy, LineError> {
     Ok(read?)
 }
 
-/// A text of an object; empty where there is none.
+/// The text of an object's field; empty if the field is absent.
 fn text_at(object: &Value, field: &str) -> Result<String, UnmarshalError> {
     match object.get(field) {
         None | Some(Value::Null) => Ok(String::new()),
@@ -128,7 +130,8 @@ fn flag_at(object: &Value, field: &str) -> Result<bool, UnmarshalError> {
 }
 
 impl AbacPolicy {
-    /// The form with a version. Users and groups called `*` match all authenticated users.
+    /// Decodes the versioned form. The user `*` or the group `*` stands for all authenticated
+    /// users.
     fn decode_v1beta1(line: &Value) -> Result<Self, UnmarshalError> {
         let spec = match line.get("spec") {
             None | Some(Value::Null) => &Value::Null,
@@ -152,7 +155,7 @@ impl AbacPolicy {
         Ok(policy.of_all_known())
     }
 
-    /// The form without a version, in which absent fields match everything.
+    /// Decodes the unversioned form, in which absent fields match everything.
     fn decode_v0(line: &Value) -> Result<Self, UnmarshalError> {
         let text = |field: &'static str| text_at(line, field).map_err(|error| error.below(KIND, field));
         let readonly = flag_at(line, "readonly").map_err(|error| error.below(KIND, "readonly"))?;
@@ -173,7 +176,7 @@ impl AbacPolicy {
         Ok(policy.of_all_known())
     }
 
-    /// The same, with the group of all that are known in place of `*`.
+    /// Replaces the user or group `*` by the group of all authenticated users.
     fn of_all_known(self) -> Self {
         if self.user == "*" || self.group == "*" {
             AbacPolicy { user: String::new(), group: UserInfo::AUTHENTICATED.to_owned(), ..self }
@@ -182,7 +185,7 @@ impl AbacPolicy {
         }
     }
 
-    /// Whether it applies to a user: a policy without a user or group applies to none.
+    /// Whether the policy applies to a user. A policy without a user and a group applies to none.
     fn is_about(&self, user: &UserInfo) -> bool {
         let has_user = self.user.is_empty() || self.user == user.name;
         let has_group = self.group.is_empty() || user.is_in(&self.group);
@@ -206,7 +209,7 @@ impl AbacPolicy {
             }
     }
 
-    /// A path that ends in `*` is a prefix.
+    /// Whether the policy's path matches. If it ends in `*`, it is a prefix.
     fn has_path(&self, path: &str) -> bool {
         let own = self.non_resource_path.as_str();
         own == path || (own.ends_with('*') && path.starts_with(own.trim_end_matches('*')))

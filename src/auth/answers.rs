@@ -1,26 +1,27 @@
 //! A cache of a service's answers.
 //!
-//! In: the questions, as texts, and the answers. Out: those that still hold. Both their number and their size are
-//! limited: large answers are not cached, and the answer that would expire first makes room for a new one.
+//! Input: questions as texts, and their answers. Output: the answers that are still valid. Both their
+//! number and their size are limited: large answers are not cached, and a new answer evicts the one
+//! that would expire first.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How many are remembered.
+/// How many answers are cached.
 const COUNT_MAX: usize = 8192;
-/// How many bytes all of them may have.
+/// The total size of the cached answers and questions, in bytes.
 const BYTES_MAX: usize = 16 << 20;
-/// How many bytes one may have, for it to be remembered.
+/// The maximum size of one answer with its question, in bytes.
 const BYTES_EACH_MAX: usize = 64 << 10;
 
-/// Answers by their questions.
+/// Answers by question.
 pub(super) struct Answers<A> {
     known: HashMap<Arc<str>, Remembered<A>>,
     /// The questions in the order in which their answers expire.
     ends: BTreeMap<Expiry, Arc<str>>,
     bytes: usize,
-    /// How many were ever remembered.
+    /// How many answers were ever cached.
     count: u64,
 }
 
@@ -40,13 +41,13 @@ impl<A> Default for Answers<A> {
 }
 
 impl<A: Clone> Answers<A> {
-    /// The answer to a question, if there is a valid one at `now`.
+    /// The answer to a question, if a valid one is cached at `now`.
     pub fn recall(&mut self, question: &str, now: Instant) -> Option<A> {
         self.forget_ended(now);
         self.known.get(question).map(|known| known.answer.clone())
     }
 
-    /// Remembers an answer that has `answer_bytes` for a while.
+    /// Caches an answer of `answer_bytes` for the duration `ttl` from `now` on.
     pub fn remember(&mut self, question: String, answer: A, answer_bytes: usize, (now, ttl): (Instant, Duration)) {
         let bytes = question.len() + answer_bytes;
         let Some(until) = now.checked_add(ttl).filter(|_| !ttl.is_zero() && bytes <= BYTES_EACH_MAX) else { return };

@@ -1,4 +1,4 @@
-//! What a user may do.
+//! Authorization: whether a user may do what a request asks for.
 
 use std::sync::Arc;
 
@@ -10,18 +10,18 @@ use crate::meta::Status;
 use crate::meta::selector::{FieldSelector, LabelSelector};
 use crate::value::go_quote;
 
-/// What a request wants, in the words of `authorization.k8s.io`.
+/// What a request asks for, in the terms of `authorization.k8s.io`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attributes<'a> {
     Resource(ResourceAttributes<'a>),
-    /// A path that is not a resource, such as `/version`, with the method in lower case.
+    /// A non-resource path such as `/version`, with the HTTP method in lower case.
     Path {
         verb: &'a str,
         path: &'a str,
     },
 }
 
-/// A request for a resource. What is absent is `""`.
+/// A request for a resource. Absent fields are empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResourceAttributes<'a> {
     /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` or `deletecollection`.
@@ -32,9 +32,9 @@ pub struct ResourceAttributes<'a> {
     pub subresource: &'a str,
     pub namespace: &'a str,
     pub name: &'a str,
-    /// What a list, a watch or a deletion of a collection selects by fields.
+    /// The field selector of a list, a watch or a deletion of a collection.
     pub fields: Option<&'a FieldSelector>,
-    /// What it selects by labels.
+    /// Its label selector.
     pub labels: Option<&'a LabelSelector>,
 }
 
@@ -42,9 +42,9 @@ pub struct ResourceAttributes<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Allow,
-    /// Refused, whatever other authorizers would say.
+    /// Denied, whatever other authorizers decide.
     Deny,
-    /// Other authorizers may allow it; refused if none does.
+    /// Other authorizers may allow it; it is refused if none does.
     NoOpinion,
 }
 
@@ -52,9 +52,9 @@ pub enum Verdict {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
     pub verdict: Verdict,
-    /// Why it is allowed, or what to add to the message of a refusal; mostly empty.
+    /// Why the request is allowed, or what to add to the message of a refusal; mostly empty.
     pub reason: String,
-    /// Why it could not be decided as it should have been; mostly empty.
+    /// An error that affected the decision; mostly empty.
     pub error: String,
 }
 
@@ -64,12 +64,12 @@ impl Decision {
     /// No opinion, without a reason.
     pub const NO_OPINION: Self = Decision { verdict: Verdict::NoOpinion, reason: String::new(), error: String::new() };
 
-    /// Allowed by what `reason` names.
+    /// Allowed, for a reason.
     pub fn allow(reason: impl Into<String>) -> Self {
         Decision { reason: reason.into(), ..Decision::ALLOW }
     }
 
-    /// Not allowed, for a reason.
+    /// No opinion, for a reason.
     pub fn no_opinion(reason: impl Into<String>) -> Self {
         Decision { reason: reason.into(), ..Decision::NO_OPINION }
     }
@@ -78,7 +78,7 @@ impl Decision {
         self.verdict == Verdict::Allow
     }
 
-    /// Its label in the metrics of requests.
+    /// The value of the label `result` in the metrics of requests.
     pub fn result(&self) -> &'static str {
         match self.verdict {
             Verdict::Allow => "allowed",
@@ -89,23 +89,25 @@ impl Decision {
     }
 }
 
-/// Decides whether a user may do what a request wants. Every request passes it: if possible, it answers from memory,
-/// and is ready when it is first polled.
+/// Decides whether a user may do what a request asks for. Every request passes through it: if
+/// possible, it answers from memory, and its future is ready when it is first polled.
 #[async_trait]
 pub trait Authorizer: Send + Sync {
     async fn authorize(&self, user: &UserInfo, attributes: &Attributes<'_>) -> Decision;
 
-    /// What a user may do in a namespace, as far as that is known.
+    /// The rules for a user in a namespace, as far as they are known.
     fn rules_for(&self, user: &UserInfo, namespace: &str) -> Rules;
 
-    /// Loads what is visible now; later decisions are based on it.
+    /// Loads the current state; later decisions are based on it.
     ///
-    /// Errors: what the decisions are based on can't be read.
+    /// # Errors
+    ///
+    /// The state can't be read.
     async fn refresh(&self) -> Result<(), Status> {
         Ok(())
     }
 
-    /// The metrics of its decisions, if they are counted.
+    /// The metrics of decisions, if they are counted.
     fn figures(&self) -> Option<&Arc<Figures>> {
         None
     }
@@ -118,11 +120,11 @@ pub struct Rules {
     pub non_resource: Vec<NonResourceRule>,
     /// Whether more may be allowed than is listed.
     pub incomplete: bool,
-    /// Why something is missing; mostly empty.
+    /// Why rules are missing; mostly empty.
     pub error: String,
 }
 
-/// What may be done with resources; `*` stands for everything.
+/// What is allowed for resources; `*` stands for everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResourceRule {
     pub verbs: Vec<String>,
@@ -132,7 +134,7 @@ pub struct ResourceRule {
     pub resource_names: Vec<String>,
 }
 
-/// What may be done with paths that are not resources.
+/// What is allowed for non-resource paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NonResourceRule {
     pub verbs: Vec<String>,
@@ -140,7 +142,7 @@ pub struct NonResourceRule {
 }
 
 impl Rules {
-    /// A user with these rules may do everything.
+    /// The rules of a user who may do everything.
     pub fn everything() -> Self {
         let all = || vec!["*".to_owned()];
         let resource = ResourceRule { verbs: all(), api_groups: all(), resources: all(), resource_names: Vec::new() };
@@ -149,7 +151,7 @@ impl Rules {
     }
 }
 
-/// Every authenticated user may do everything.
+/// Allows everything to every user.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AlwaysAllow;
 
@@ -164,7 +166,7 @@ impl Authorizer for AlwaysAllow {
     }
 }
 
-/// Nobody may do anything, with a reason.
+/// Refuses everything, with a reason.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AlwaysDeny;
 
@@ -179,7 +181,7 @@ impl Authorizer for AlwaysDeny {
     }
 }
 
-/// Members of `system:masters` may do everything. Their rules are listed by other authorizers.
+/// Allows everything to members of `system:masters`. Their rules are listed by other authorizers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Masters;
 
@@ -195,8 +197,8 @@ impl Authorizer for Masters {
 }
 
 impl Attributes<'_> {
-    /// Why `user` is refused, as the message of a Forbidden Status continues after `KIND "NAME" is forbidden: `; for a
-    /// path it is all there is after `forbidden: `. What could be HTML is escaped.
+    /// Why `user` is refused: the part of a Forbidden Status's message that follows `KIND "NAME" is
+    /// forbidden: `; for a path, all that follows `forbidden: `. HTML characters are escaped.
     ///
     /// Source: `ForbiddenStatusError` of apiserver 1.37.
     pub fn refusal(&self, user: &UserInfo, reason: &str) -> String {

@@ -1,4 +1,4 @@
-//! The user that a client certificate names.
+//! The user that a client certificate identifies.
 
 use sha2::{Digest as _, Sha256};
 use x509_parser::certificate::X509Certificate;
@@ -6,10 +6,11 @@ use x509_parser::prelude::FromDer;
 
 use super::UserInfo;
 
-/// Kubernetes takes a user's uid from this attribute of the subject.
+/// The attribute of the subject that holds the user's uid.
 const UID_ATTRIBUTE: &str = "1.3.6.1.4.1.57683.2";
 
-/// The common name as the user's name, the organizations as their groups; `None` for a certificate without a name.
+/// Returns the user with the common name as name and the organizations as groups; `None` for a
+/// certificate without a common name.
 ///
 /// The caller has verified that `der` was signed by the CA and that the client holds its key.
 /// Source: Kubernetes documentation, "X.509 client certificates".

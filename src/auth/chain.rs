@@ -1,4 +1,4 @@
-//! Several authorizers; the first one with an opinion decides.
+//! A chain of authorizers; the first one with an opinion decides.
 //!
 //! Source: `k8s.io/apiserver/pkg/authorization/union`, release 1.36.
 
@@ -16,7 +16,7 @@ pub struct Chain {
     figures: Arc<Figures>,
 }
 
-/// One of the authorisers.
+/// One of the authorizers.
 pub struct ChainMember {
     pub authorizer: Arc<dyn Authorizer>,
     /// The label for its decisions in metrics, if they are counted.
@@ -24,7 +24,7 @@ pub struct ChainMember {
 }
 
 impl Chain {
-    /// The decisions are counted in `figures`.
+    /// A chain that counts its decisions in `figures`.
     pub fn new(figures: Arc<Figures>, members: Vec<ChainMember>) -> Self {
         Chain { members, figures }
     }
@@ -39,7 +39,7 @@ impl Chain {
 
 #[async_trait]
 impl Authorizer for Chain {
-    /// If none has an opinion, the result has all of their reasons and errors.
+    /// If no authorizer has an opinion, the result contains all their reasons and errors.
     async fn authorize(&self, user: &UserInfo, attributes: &Attributes<'_>) -> Decision {
         let (mut reasons, mut errors) = (Vec::new(), Vec::new());
         for member in &self.members {
@@ -79,7 +79,7 @@ impl Authorizer for Chain {
     }
 }
 
-/// Errors as Go joins several of them, each once; empty ones do not count.
+/// Joins errors as Go's aggregate does: each once, without the empty ones.
 pub(super) fn aggregate(errors: Vec<String>) -> String {
     let mut told: Vec<String> = Vec::new();
     for error in errors {
@@ -98,7 +98,7 @@ pub(super) fn aggregate(errors: Vec<String>) -> String {
 mod tests {
     use super::*;
 
-    /// Says the same of everything.
+    /// Gives the same answer to every request.
     struct Says(Verdict, &'static str);
 
     #[async_trait]

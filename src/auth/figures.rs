@@ -1,8 +1,9 @@
 //! The metrics of authorization, under the names that kube-apiserver uses.
 //!
-//! Names of authorisers come from flags and files, never from clients, so there is no more of it than they say.
-//! Source: `k8s.io/apiserver/pkg/endpoints/filters/metrics.go`, `pkg/authorization/{metrics,cel}` and
-//! `plugin/pkg/authorizer/webhook/metrics`, release 1.36.
+//! The names of authorizers come from flags and files, never from clients, so the number of label
+//! values is bounded.
+//! Source: `k8s.io/apiserver/pkg/endpoints/filters/metrics.go`, `pkg/authorization/{metrics,cel}`
+//! and `plugin/pkg/authorizer/webhook/metrics`, release 1.36.
 
 use std::time::Duration;
 
@@ -12,12 +13,12 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-/// The type of an authoriser that is a service.
+/// The type of a webhook authorizer.
 pub const WEBHOOK: &str = "Webhook";
 const WEBHOOK_SECONDS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 const CONDITIONS_SECONDS: [f64; 7] = [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25];
 
-/// The metrics of the authorizers of a process, of all its control planes together.
+/// The metrics of the authorizers of a process, for all its control planes together.
 pub struct Figures {
     attempts: Family<Attempted, Counter>,
     attempt_seconds: Family<Attempted, Histogram, fn() -> Histogram>,
@@ -30,16 +31,16 @@ pub struct Figures {
     conditions_seconds: Family<AuthorizerLabel, Histogram, fn() -> Histogram>,
 }
 
-/// What an authoriser is, and what it is called.
+/// The type and the name of an authorizer.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 pub struct AuthorizerLabel {
-    /// Its mode, as `RBAC`.
+    /// Its mode, such as `RBAC`.
     pub r#type: &'static str,
     pub name: String,
 }
 
 impl AuthorizerLabel {
-    /// A webhook of that name.
+    /// The label of the webhook called `name`.
     pub fn webhook(name: &str) -> Self {
         AuthorizerLabel { r#type: WEBHOOK, name: name.to_owned() }
     }
@@ -83,7 +84,7 @@ impl Default for Figures {
 }
 
 impl Figures {
-    /// Shows the figures among those of `registry`.
+    /// Registers the metrics in `registry`.
     pub fn register(&self, registry: &mut Registry) {
         const PREFIX: &str = "apiserver_authorization";
         registry.register("authorization_attempts", "Requests by what was decided of them", self.attempts.clone());
@@ -109,31 +110,33 @@ impl Figures {
         registry.register(name("evaluation_seconds"), told, self.conditions_seconds.clone());
     }
 
-    /// Counts a request that was decided about: `allowed`, `denied`, `no-opinion` or `error`.
+    /// Counts a request by the result of its authorization: `allowed`, `denied`, `no-opinion` or
+    /// `error`.
     pub fn attempted(&self, result: &'static str, took: Duration) {
         let attempted = Attempted { result };
         self.attempts.get_or_create(&attempted).inc();
         self.attempt_seconds.get_or_create(&attempted).observe(took.as_secs_f64());
     }
 
-    /// Counts what an authoriser has decided: `allowed` or `denied`.
+    /// Counts the decision of an authorizer: `allowed` or `denied`.
     pub fn decided(&self, by: &AuthorizerLabel, decision: &'static str) {
         self.decisions.get_or_create(&Decided { by: by.clone(), decision }).inc();
     }
 
-    /// Counts a call of a webhook: `success`, `timeout` or `error`.
+    /// Counts a call to a webhook: `success`, `timeout` or `error`.
     pub fn called(&self, webhook: &AuthorizerLabel, result: &'static str, took: Duration) {
         let called = AuthorizerCall { name: webhook.name.clone(), result };
         self.calls.get_or_create(&called).inc();
         self.call_seconds.get_or_create(&called).observe(took.as_secs_f64());
     }
 
-    /// Counts a webhook that could not be called, so that other authorizers decide; `result` is that of its last call.
+    /// Counts a failed webhook for which other authorizers decide; `result` is that of its last
+    /// call.
     pub fn passed_over(&self, webhook: &AuthorizerLabel, result: &'static str) {
         self.fail_opens.get_or_create(&AuthorizerCall { name: webhook.name.clone(), result }).inc();
     }
 
-    /// Counts match conditions that were evaluated.
+    /// Counts an evaluation of match conditions.
     pub fn evaluated(&self, webhook: &AuthorizerLabel, conditions: Conditions, took: Duration) {
         self.conditions_seconds.get_or_create(webhook).observe(took.as_secs_f64());
         match conditions {
@@ -147,11 +150,11 @@ impl Figures {
 /// The outcome of match conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conditions {
-    /// All hold.
+    /// All are true.
     Hold,
     /// One is false.
     Exclude,
-    /// One has no value, and none is false.
+    /// One failed, and none is false.
     Fail,
 }
 

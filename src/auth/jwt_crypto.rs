@@ -1,4 +1,4 @@
-//! What the JSON web tokens are signed and verified with: ring, which TLS uses as well.
+//! Signatures of JSON web tokens with ring, which TLS uses as well.
 
 use jsonwebtoken::crypto::{CryptoProvider, JwtSigner, JwtVerifier, KeyUtils};
 use jsonwebtoken::errors::{ErrorKind, Result};
@@ -12,23 +12,23 @@ use rustls::SignatureScheme;
 use rustls::crypto::ring::sign::any_supported_type;
 use rustls_pki_types::PrivateKeyDer;
 
-/// Of all algorithms, three that are strong: no token can name a weaker one.
+/// Supports only three strong algorithms: no token can name a weaker one.
 static PROVIDER: CryptoProvider =
     CryptoProvider { signer_factory: signer, verifier_factory: verifier, key_utils: KeyUtils::new_unimplemented() };
 
-/// Has the library use ring, in this process.
+/// Makes the library use ring in this process.
 pub(super) fn install() {
-    // It may have been done before.
+    // It may be installed already.
     _ = PROVIDER.install_default();
 }
 
-/// How an algorithm is done.
+/// How signatures of an algorithm are made and verified.
 struct SignatureMethod {
     algorithm: Algorithm,
     family: AlgorithmFamily,
     scheme: SignatureScheme,
     verification: &'static dyn VerificationAlgorithm,
-    /// Of ECDSA, how long each of the two numbers of a signature is.
+    /// For ECDSA, the length of each of the two numbers of a signature.
     number_bytes: Option<usize>,
 }
 
@@ -78,7 +78,7 @@ fn verifier(algorithm: &Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerif
     Ok(Box::new(OwnVerifier(way, UnparsedPublicKey::new(way.verification, key))))
 }
 
-/// The two numbers of an ECDSA signature in DER, one after the other, each of a fixed length.
+/// The two numbers of an ECDSA signature in DER, concatenated, each with a fixed length.
 fn fixed(der: &[u8], number_bytes: usize) -> Option<Vec<u8>> {
     let mut rest = der_value(der, 0x30)?.0;
     let mut out = Vec::with_capacity(2 * number_bytes);
@@ -92,7 +92,7 @@ fn fixed(der: &[u8], number_bytes: usize) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The value of a short element of DER with this tag, and what follows it.
+/// The contents of a short DER element with this tag, and the bytes after it.
 fn der_value(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let (head, rest) = der.split_at_checked(2)?;
     (head[0] == tag && head[1] < 0x80).then_some(())?;

@@ -1,7 +1,9 @@
-//! The keys of service accounts' tokens: read from PEM, named, and written as JSON web keys.
+//! The keys of service account tokens: parsed from PEM, given an id, and encoded as JSON web keys.
 //!
-//! A file may hold private keys, public keys and certificates, RSA or ECDSA on P-256 or P-384; ring knows no P-521.
-//! Source: `keyutil.ParsePublicKeysPEM` of client-go and `keyIDFromPublicKey` of Kubernetes, release 1.36.
+//! A file may contain private keys, public keys and certificates: RSA, or ECDSA on P-256 or P-384.
+//! P-521 is not supported by ring.
+//! Source: `keyutil.ParsePublicKeysPEM` of client-go and `keyIDFromPublicKey` of Kubernetes,
+//! release 1.36.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -21,7 +23,7 @@ use super::jwt_crypto;
 use crate::object;
 use crate::value::Value;
 
-/// How long an uncompressed point of a curve is: a byte and two coordinates.
+/// The length of an uncompressed point of each curve: one byte and two coordinates.
 const P256_POINT_BYTES: usize = 65;
 const P384_POINT_BYTES: usize = 97;
 
@@ -37,13 +39,13 @@ pub struct SigningKey {
 }
 
 impl SigningKey {
-    /// A new key on P-256, in PKCS#8: ring makes no RSA keys.
+    /// Generates a key on P-256, in PKCS#8: ring generates no RSA keys.
     pub fn generate() -> Result<Vec<u8>, NoSigningKey> {
         let made = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new());
         made.map(|made| made.as_ref().to_vec()).map_err(|_| NoSigningKey)
     }
 
-    /// Reads a key in PKCS#8, or in the older forms of its sort.
+    /// Parses a private key in PKCS#8, PKCS#1 or SEC1.
     pub fn from_der(der: &[u8]) -> Result<Self, NoSigningKey> {
         jwt_crypto::install();
         let key = PrivateKeyDer::try_from(der).map_err(|_| NoSigningKey)?;
@@ -55,24 +57,24 @@ impl SigningKey {
         Ok(SigningKey { private, public })
     }
 
-    /// The first private key of a text in PEM.
+    /// Parses the first private key of a text in PEM.
     pub fn from_pem(pem: &[u8]) -> Result<Self, NoSigningKey> {
         let key = PrivateKeyDer::from_pem_slice(pem).map_err(|_| NoSigningKey)?;
         Self::from_der(key.secret_der())
     }
 }
 
-/// A key that tells whether a token was signed with its private half.
+/// A public key that verifies the signatures of tokens.
 #[derive(Clone)]
 pub struct VerifyingKey {
     pub(super) public: DecodingKey,
     pub(super) algorithm: Algorithm,
     parts: KeyNumbers,
-    /// Names the key without telling it.
+    /// The key id: a digest of the public key.
     pub(super) id: String,
 }
 
-/// The numbers that a JSON web key shows.
+/// The numbers that a JSON web key contains.
 #[derive(Clone)]
 enum KeyNumbers {
     /// Modulus and exponent.
@@ -82,9 +84,11 @@ enum KeyNumbers {
 }
 
 impl VerifyingKey {
-    /// Every key in a text in PEM; certificates and private keys give theirs.
+    /// Parses every key in a text in PEM; for certificates and private keys, their public keys.
     ///
-    /// Errors: there is none that can be used.
+    /// # Errors
+    ///
+    /// There is no key that can be used.
     pub fn all_from_pem(pem: &[u8]) -> Result<Vec<Self>, NoSigningKey> {
         jwt_crypto::install();
         let sections = <(SectionKind, Vec<u8>)>::pem_slice_iter(pem).filter_map(Result::ok);
@@ -106,7 +110,7 @@ impl VerifyingKey {
         }
     }
 
-    /// Reads the DER of a public key, by whose digest the key is named.
+    /// Parses the DER of a public key; its digest is the key id.
     fn from_spki(spki: &[u8]) -> Option<Self> {
         let (_, info) = SubjectPublicKeyInfo::from_der(spki).ok()?;
         let bits: &[u8] = &info.subject_public_key.data;
@@ -129,7 +133,7 @@ impl VerifyingKey {
         Some(VerifyingKey { public, algorithm, parts, id: URL_SAFE_NO_PAD.encode(Sha256::digest(spki)) })
     }
 
-    /// The name of what it is used for.
+    /// The name of the signature algorithm that the key is used with.
     pub(super) fn algorithm_name(&self) -> &'static str {
         match self.algorithm {
             Algorithm::RS256 => "RS256",
@@ -138,7 +142,7 @@ impl VerifyingKey {
         }
     }
 
-    /// The JSON web key.
+    /// Encodes the key as a JSON web key.
     pub(super) fn to_jwk(&self) -> Value {
         let encode = |bytes: &[u8]| Value::from(URL_SAFE_NO_PAD.encode(bytes).as_str());
         let mut key = object! { "use" => "sig", "kid" => self.id.as_str(), "alg" => self.algorithm_name() };
@@ -150,7 +154,7 @@ impl VerifyingKey {
                 fields.insert("e", encode(exponent));
             }
             KeyNumbers::Ec(point) => {
-                // INVARIANT: an uncompressed point is a byte and two coordinates of one length.
+                // INVARIANT: an uncompressed point is a byte and two coordinates of equal length.
                 let (x, y) = point[1..].split_at(point.len() / 2);
                 let curve = if point.len() == P256_POINT_BYTES { "P-256" } else { "P-384" };
                 fields.insert("kty", Value::from("EC"));
@@ -171,7 +175,7 @@ fn public_of(private: &PrivateKeyDer<'_>) -> Option<VerifyingKey> {
 mod tests {
     use super::*;
 
-    /// Made for this test by `openssl genrsa`, `openssl ecparam` and similar commands.
+    /// Generated for this test with `openssl genrsa`, `openssl ecparam` and similar commands.
     const RSA_PKCS1: &str = include_str!("../../tests/data/keys/rsa.pem");
     const EC_SEC1: &str = include_str!("../../tests/data/keys/p384.pem");
 

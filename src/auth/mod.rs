@@ -1,17 +1,20 @@
-//! Authentication and authorization: who sends a request, and what they may do.
+//! Authentication and authorization: who sends a request, and whether they may do so.
 //!
-//! In: a client certificate that our CA signed, or a bearer token: from a file, or one that was issued here for a service
-//! account. Out: a [`UserInfo`], or nothing, which is a 401. An [`Authorizer`] then allows or denies the user's
-//! [`Attributes`]. Nothing here reads a request's body, or the database: callers that do so hand in what is stored.
+//! Input: a client certificate that our CA signed, or a bearer token from a file or issued here for a
+//! service account. Output: a [`UserInfo`], or nothing, which leads to a 401. An [`Authorizer`] then
+//! allows or denies the user's [`Attributes`]. Nothing here reads a request's body or the database:
+//! the callers pass in what is stored.
 //!
-//! - **Identities** are found in one place (`server::gate`) by a chain (`auth::Tokens`): the token file, then the
-//!   issuer of service accounts' tokens. What a token says is pure (`auth::jwt`); whether its account, and what it is
-//!   bound to, are still there is read from the view (`registry::accounts`), and once more from the newest where they
-//!   are not. So nothing is revoked: what is deleted is gone. A verified signature is remembered by the digest of its
-//!   token, as checking it takes longer than all the rest; times and objects are checked each time. The key is in the
-//!   main database beside the CA.
-//! - **Nodes** are decided about by a graph of what leads to them (`auth::node`), which `registry::StoredNodes` keeps as
-//!   roles are kept, and reads when a node asks.
+//! - **Authentication** happens in one place (`server::gate`) by a chain (`auth::Tokens`): the
+//!   token file, then the issuer of service account tokens. Verifying a token is pure
+//!   (`auth::jwt`); whether its account, and the objects that it is bound to, still exist is read
+//!   from the view (`registry::accounts`), and once more from the newest state if they are missing
+//!   there. So tokens need not be revoked: deleting the account or the object is enough. A verified
+//!   signature is cached by the digest of its token, as verifying it takes longer than all the
+//!   rest; times and objects are checked each time. The key is stored in the main database beside
+//!   the CA.
+//! - **Nodes** are authorized by a graph of the objects that lead to them (`auth::node`), which
+//!   `registry::StoredNodes` maintains like the roles, and updates when a node sends a request.
 
 mod figures;
 mod authorize;

@@ -1,4 +1,5 @@
-//! Users in headers, which are set by a proxy in front of this server that has shown its own certificate.
+//! Users from headers that an authenticating proxy in front of this server sets; it proves its
+//! identity with a certificate.
 //!
 //! Source: `pkg/authentication/request/headerrequest` of apiserver, release 1.36.
 
@@ -9,17 +10,17 @@ use super::UserInfo;
 /// The names of the headers, in lower case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestHeader {
-    /// The first one that exists and is not empty is the name.
+    /// The first of these headers that is present and not empty is the user's name.
     pub user: Vec<String>,
-    /// All values of all of them are groups.
+    /// All values of all these headers are groups.
     pub group: Vec<String>,
     pub uid: Vec<String>,
-    /// The rest of a header's name after one of these prefixes is the key of an extra value.
+    /// After one of these prefixes, the rest of a header's name is the key of an extra value.
     pub extra_prefixes: Vec<String>,
 }
 
 impl RequestHeader {
-    /// The user that `headers` name, each with a name in lower case; `None` if they name none.
+    /// The user that `headers` identify, whose names are in lower case; `None` if there is none.
     pub fn user_of(&self, headers: &[(String, String)]) -> Option<UserInfo> {
         let first = |names: &[String]| {
             let values = |name: &String| headers.iter().find(|(header, text)| header == name && !text.is_empty());
@@ -46,7 +47,7 @@ impl RequestHeader {
     }
 }
 
-/// `%2F` is a slash; a text that is not escaped well stays as it is.
+/// Decodes percent-encoding, such as `%2F` for a slash; a malformed text is returned unchanged.
 fn unescape(key: &str) -> String {
     let mut out = Vec::with_capacity(key.len());
     let mut rest = key.as_bytes();

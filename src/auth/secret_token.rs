@@ -1,6 +1,8 @@
-//! Tokens of service accounts that are kept in Secrets: they are valid as long as their Secret exists and holds them.
+//! Service account tokens that are stored in Secrets: they are valid as long as their Secret exists
+//! and contains them.
 //!
-//! In: the account and the Secret. Out: the token; later, its [`SecretClaims`], once signature and audience are right.
+//! Input: the account and the Secret. Output: the token; later, its [`SecretClaims`], once signature and
+//! audience are verified.
 //!
 //! Source: `pkg/serviceaccount/legacy.go` of Kubernetes, release 1.36.
 
@@ -9,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use super::jwt::{SignError, TokenIssuer, common_audiences, key_id_of};
 use super::{TokenError, UserInfo};
 
-/// The issuer in such tokens.
+/// The issuer of such tokens.
 const ISSUER: &str = "kubernetes/serviceaccount";
 
-/// What such a token says, in the order of its text.
+/// The claims of such a token, in the order of its text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SecretClaims {
@@ -31,7 +33,7 @@ pub struct SecretClaims {
 }
 
 impl SecretClaims {
-    /// Those of a token in `secret` of that account.
+    /// The claims of a token in `secret` for that account.
     pub fn new(namespace: &str, secret: &str, account: &str, account_uid: &str) -> Self {
         SecretClaims {
             issuer: ISSUER.to_owned(),
@@ -43,7 +45,7 @@ impl SecretClaims {
         }
     }
 
-    /// Errors: what is missing, or does not belong together.
+    /// Checks that the claims are complete and consistent.
     pub fn check(&self) -> Result<(), TokenError> {
         let claims = [
             ("sub", &self.subject),
@@ -61,7 +63,7 @@ impl SecretClaims {
         Ok(())
     }
 
-    /// The user that the account is.
+    /// The user that stands for the account.
     pub fn user(&self) -> UserInfo {
         let name = UserInfo::account_name(&self.namespace, &self.account);
         let mut user = UserInfo::authenticated(name, UserInfo::account_groups(&self.namespace));
@@ -71,21 +73,24 @@ impl SecretClaims {
 }
 
 impl TokenIssuer {
-    /// A token for a Secret. It has no audience, and does not expire.
+    /// Signs a token for a Secret. It has no audience, and does not expire.
     pub fn issue_for_secret(&self, claims: &SecretClaims) -> Result<String, SignError> {
         self.sign(claims)
     }
 
-    /// What a token from a Secret says, and those of `audiences` that it is for; `None` for a token of another kind.
+    /// Returns the claims of a token from a Secret, and those of `audiences` that it is for; `None`
+    /// for a token of another kind.
     ///
-    /// Errors: why a token of this kind is not ours, or not for these audiences.
+    /// # Errors
+    ///
+    /// The token was not signed here, or it is not for any of `audiences`.
     pub fn read_from_secret(
         &self,
         token: &str,
         audiences: &[String],
     ) -> Result<Option<(SecretClaims, Vec<String>)>, TokenError> {
         let Some(key_id) = key_id_of(token, |issuer| issuer == ISSUER) else { return Ok(None) };
-        // The signer does not matter: the Secret has to hold the token.
+        // The time of issue does not matter: the Secret must contain the token.
         let claims: SecretClaims = self.signed(token, &key_id, |_| None)?;
         let audiences = common_audiences(self.api_audiences(), audiences)?;
         Ok(Some((claims, audiences)))

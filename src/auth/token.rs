@@ -1,25 +1,28 @@
 //! Bearer tokens: the authenticators, which are asked one after the other.
 //!
-//! Source: the token authenticators of kube-apiserver 1.37 and what they answer together.
+//! Source: the token authenticators of kube-apiserver 1.37 and their combined errors.
 
 use async_trait::async_trait;
 
 use super::{TokenError, UserInfo};
 
-/// The contents of an authenticated token.
+/// The user and the audiences of an authenticated token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authenticated {
     pub user: UserInfo,
-    /// The audiences of the token, of those that were asked about.
+    /// The audiences of the token, as far as they were asked for.
     pub audiences: Vec<String>,
 }
 
 /// Determines the user of a bearer token.
 #[async_trait]
 pub trait TokenAuthenticator: Send + Sync {
-    /// The user of `token`, if it is for one of `audiences`; `None` for a token that another authenticator may know.
+    /// Returns the user of `token`, if it is for one of `audiences`; `None` for a token that
+    /// another authenticator may know.
     ///
-    /// Errors: why a token that it knows is not accepted, as clients may see it.
+    /// # Errors
+    ///
+    /// Why a token of this authenticator is rejected, in a form that clients may see.
     async fn authenticate(&self, token: &str, audiences: &[String]) -> Result<Option<Authenticated>, TokenError>;
 }
 
@@ -32,12 +35,15 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// The user of `token`, if it is for one of `audiences`, or of this server's if none are given.
+    /// Returns the user of `token`, if it is for one of `audiences`, or of this server's if none
+    /// are given.
     ///
-    /// Errors: all reasons why it is not accepted.
+    /// # Errors
+    ///
+    /// All reasons why the token is rejected.
     pub async fn authenticate(&self, token: &str, audiences: &[String]) -> Result<Authenticated, TokenError> {
         let audiences = if audiences.is_empty() { &self.api_audiences } else { audiences };
-        // That of the server's own client, which knows one token only.
+        // In kube-apiserver, this error is that of the authenticator of its own loopback client.
         let mut errors = vec![TokenError::Unknown];
         for authenticator in &self.authenticators {
             match authenticator.authenticate(token, audiences).await {

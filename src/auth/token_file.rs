@@ -1,6 +1,7 @@
 //! Bearer tokens from a file, as kube-apiserver's `--token-auth-file` reads them.
 //!
-//! CSV is read by hand: the `csv` crate takes quotes that Go refuses, and its errors have no column.
+//! CSV is parsed by hand: the `csv` crate accepts quotes that Go rejects, and its errors have no
+//! column.
 
 use std::collections::HashMap;
 
@@ -13,9 +14,9 @@ use super::{Authenticated, TokenAuthenticator, TokenError, UserInfo};
 /// Tokens and the user of each.
 #[derive(Default)]
 pub struct TokenFile {
-    /// By digest: the duration of a look-up then reveals nothing about a token.
+    /// By digest, so the duration of a look-up reveals nothing about a token.
     users: HashMap<[u8; 32], UserInfo>,
-    /// For whom the tokens are: this server.
+    /// The audiences of the tokens: those of this server.
     audiences: Vec<String>,
     /// Warnings about the file.
     pub warnings: Vec<String>,
@@ -24,21 +25,22 @@ pub struct TokenFile {
 /// Why a token file cannot be read.
 #[derive(Debug, PartialEq, Eq, Error)]
 pub enum TokenFileError {
-    /// A record of so few columns.
+    /// A record with this many columns.
     #[error("must have at least 3 columns (token, user name, user uid), found {0}")]
     Columns(usize),
-    /// Not CSV, with the line and the column in bytes, both from 1.
+    /// Not CSV, with the line and the column in bytes, both counted from 1.
     #[error("is not CSV: {}parse error on line {line}, column {column}: {problem}", record(*.start_line, *.line))]
     Syntax { start_line: usize, line: usize, column: usize, problem: &'static str },
 }
 
-/// Which record can't be read, where it began on an earlier line.
+/// Names the record that can't be parsed, if it began on an earlier line.
 fn record(start_line: usize, line: usize) -> String {
     if start_line == line { String::new() } else { format!("record on line {start_line}; ") }
 }
 
 impl TokenFile {
-    /// Reads records of `token,user,uid,"group1,group2"`; the groups are optional. The tokens are for `audiences`.
+    /// Parses records of `token,user,uid,"group1,group2"`; the groups are optional. The tokens are
+    /// for `audiences`.
     pub fn parse(text: &str, audiences: &[String]) -> Result<Self, TokenFileError> {
         let mut file = TokenFile { audiences: audiences.to_vec(), ..TokenFile::default() };
         for (number, record) in records(text)?.into_iter().enumerate() {
@@ -76,8 +78,8 @@ impl TokenAuthenticator for TokenFile {
     }
 }
 
-/// The records of a text in CSV, as Go's `encoding/csv` reads it: empty lines don't count, a field in quotes may go over
-/// several lines, and a quote within it stands twice.
+/// The records of a text in CSV, as Go's `encoding/csv` reads it: empty lines are skipped, a quoted
+/// field may span several lines, and a quote within it is doubled.
 fn records(text: &str) -> Result<Vec<Vec<String>>, TokenFileError> {
     let mut records = Vec::new();
     let mut rest = TokenFileReader { text, at: 0, line: 1, line_start: 0 };
@@ -112,7 +114,7 @@ impl TokenFileReader<'_> {
         }
     }
 
-    /// Whether a line ends here, or the text.
+    /// Whether a line, or the text, ends here.
     fn is_at_end(&self) -> bool {
         let rest = &self.text[self.at..];
         matches!(rest, "" | "\r") || rest.starts_with('\n') || rest.starts_with("\r\n")
@@ -137,7 +139,7 @@ impl TokenFileReader<'_> {
         }
     }
 
-    /// A field up to its comma or the end of the line.
+    /// Reads a field up to its comma or the end of the line.
     fn plain(&mut self, start_line: usize) -> Result<String, TokenFileError> {
         let mut field = String::new();
         while let Some(next) = self.peek().filter(|next| *next != ',' && !self.is_at_end()) {
@@ -150,7 +152,7 @@ impl TokenFileReader<'_> {
         Ok(field)
     }
 
-    /// A field in quotes; a comma or the end of the line must follow.
+    /// Reads a quoted field; a comma or the end of the line must follow.
     fn quoted(&mut self, start_line: usize) -> Result<String, TokenFileError> {
         const EXTRANEOUS: &str = "extraneous or missing \" in quoted-field";
         let mut field = String::new();
@@ -174,7 +176,7 @@ impl TokenFileReader<'_> {
                         }
                     }
                 }
-                // A line break is one byte, however it was written.
+                // A line break is one byte, even if it was written as two.
                 Some('\r') if self.is_at_end() => {}
                 Some(other) => field.push(other),
             }
@@ -182,7 +184,7 @@ impl TokenFileReader<'_> {
         }
     }
 
-    /// The end of the text is on its last line, even where that ends in a line break.
+    /// Goes back to the last line if the text ends in a line break: Go reports the error there.
     fn go_back_to_last_line(&mut self) {
         if self.at == self.line_start && self.line > 1 {
             self.line -= 1;
@@ -230,7 +232,7 @@ mod tests {
         assert_eq!(file.warnings.len(), 2);
     }
 
-    /// Source: what Go 1.26 says of the same texts.
+    /// Source: the errors of Go 1.26 for the same texts.
     #[test]
     fn a_bad_file_is_told_by_line_and_column() {
         let check = |text, expected| assert_eq!(parse(text).err().map(|error| error.to_string()).as_deref(), expected);

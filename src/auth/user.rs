@@ -1,10 +1,11 @@
-//! The user behind a request.
+//! The user who sent a request.
 
 use std::collections::BTreeMap;
 
 use crate::value::{Map, Value};
 
-/// A user as authentication found them, with the names that `authentication.k8s.io/v1` UserInfo has.
+/// A user as determined by authentication, with the fields of UserInfo in
+/// `authentication.k8s.io/v1`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserInfo {
     pub name: String,
@@ -20,14 +21,15 @@ impl UserInfo {
     pub const AUTHENTICATED: &str = "system:authenticated";
     /// The key of the extra value with the id of the user's credential.
     pub const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
-    /// The key of the extra value with the pod that an account's token is bound to.
+    /// The keys of the extra values with the pod that a service account token is bound to.
     pub const POD_NAME: &str = "authentication.kubernetes.io/pod-name";
     pub const POD_UID: &str = "authentication.kubernetes.io/pod-uid";
-    /// The key of the extra value with the node that it is bound to, or on which the pod runs.
+    /// The keys of the extra values with the node that the token is bound to, or that its pod runs
+    /// on.
     pub const NODE_NAME: &str = "authentication.kubernetes.io/node-name";
     pub const NODE_UID: &str = "authentication.kubernetes.io/node-uid";
 
-    /// A user who proved to be `name`, in `groups` and in `system:authenticated`.
+    /// A user who has authenticated as `name`, in `groups` and in `system:authenticated`.
     pub fn authenticated(name: impl Into<String>, groups: Vec<String>) -> Self {
         let mut user = UserInfo { name: name.into(), groups, ..UserInfo::default() };
         if !user.is_in(Self::AUTHENTICATED) {
@@ -42,17 +44,17 @@ impl UserInfo {
         UserInfo { name: "system:anonymous".to_owned(), groups, ..UserInfo::default() }
     }
 
-    /// The user of a port without TLS: whoever reaches it is an administrator.
+    /// The user of a port without TLS: everyone who can reach it is an administrator.
     pub fn unsecured() -> Self {
         UserInfo::authenticated("system:unsecured", vec![Self::MASTERS.to_owned()])
     }
 
-    /// The user that a service account is.
+    /// The user name of a service account.
     pub fn account_name(namespace: &str, name: &str) -> String {
         format!("system:serviceaccount:{namespace}:{name}")
     }
 
-    /// The groups that a service account is in.
+    /// The groups of a service account.
     pub fn account_groups(namespace: &str) -> Vec<String> {
         vec!["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")]
     }
@@ -61,7 +63,7 @@ impl UserInfo {
         self.groups.iter().any(|own| own == group)
     }
 
-    /// The UserInfo of `authentication.k8s.io/v1`; what is empty is left out.
+    /// Encodes the UserInfo of `authentication.k8s.io/v1`; empty fields are omitted.
     pub fn encode(&self) -> Value {
         let texts = |texts: &[String]| Value::Array(texts.iter().map(|text| Value::from(text.as_str())).collect());
         let mut fields = Map::new();

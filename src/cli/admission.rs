@@ -1,10 +1,11 @@
-//! The arguments of `skiff serve` about admission: which plugins are asked, and where webhooks may be.
+//! The arguments of `skiff serve` for admission: which plugins are enabled, and the addresses of
+//! webhooks.
 //!
-//! The table has each plugin by kube-apiserver's name, whether it is on by default, and how it is made, in the order
-//! in which they are asked. Names that kube-apiserver has and this table does not have are taken and do nothing. A
-//! plugin decides by pure functions of `kinds` (`limits`, `quota`, `pod_object::priority`) and learns of other
-//! objects by `admission::Objects`, behind which stands the view. A quota's usage is written before the object is, as
-//! in the reference.
+//! The table has each plugin by kube-apiserver's name, whether it is enabled by default, and how it
+//! is built, in the order in which the plugins are called. Names that only kube-apiserver has are
+//! accepted and do nothing. A plugin decides by pure functions of `kinds` (`limits`, `quota`,
+//! `pod_object::priority`) and looks up other objects through `admission::Objects`, which reads the
+//! view. A quota's usage is written before the object, as in Kubernetes.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -39,15 +40,15 @@ use crate::webhook::{Address, Credentials, Endpoint, EndpointAccess, ServiceAddr
 const NAMESPACE_LIFECYCLE: &str = "NamespaceLifecycle";
 const EVENT_RATE_LIMIT: &str = "EventRateLimit";
 const IMAGE_POLICY: &str = "ImagePolicyWebhook";
-/// The plugins of policies have the names of their kinds.
+/// The plugins for policies have the names of their kinds.
 const MUTATING_POLICIES: &str = "MutatingAdmissionPolicy";
 const VALIDATING_POLICIES: &str = "ValidatingAdmissionPolicy";
 const MUTATING_WEBHOOKS: &str = "MutatingAdmissionWebhook";
 const VALIDATING_WEBHOOKS: &str = "ValidatingAdmissionWebhook";
-/// The plugin that kube-apiserver has on and `skiff serve` off.
+/// The plugin that kube-apiserver enables by default and `skiff serve` does not.
 pub const SERVICE_ACCOUNT: &str = "ServiceAccount";
 
-/// What plugins are made of.
+/// What plugins are built from.
 struct PluginParts {
     minor: Minor,
     storage: Storage,
@@ -59,7 +60,7 @@ struct PluginParts {
     settings: Settings,
 }
 
-/// What plugins are told by the configuration file.
+/// The settings of plugins from the configuration file.
 #[derive(Clone, Default)]
 struct Settings {
     pod_security: PodSecuritySettings,
@@ -71,9 +72,9 @@ struct Settings {
     mutating_policies: Arc<[Hook<Mutating>]>,
     validating_webhooks: Vec<Arc<webhooks::Configuration>>,
     mutating_webhooks: Vec<Arc<webhooks::Configuration>>,
-    /// Who calls webhooks, validating and mutating ones.
+    /// The credentials for calls to validating webhooks, then those for mutating ones.
     callers: [Arc<Credentials>; 2],
-    /// Set where the plugin is on.
+    /// Set if the plugin is enabled.
     image_policy: Option<(plugins::ImagePolicy, Endpoint)>,
 }
 
@@ -97,10 +98,10 @@ impl PluginParts {
     }
 }
 
-/// A plugin by kube-apiserver's name, whether it is on by default, and how it is made.
+/// A plugin: its name in kube-apiserver, whether it is enabled by default, and how it is built.
 type Plugin = (&'static str, bool, fn(&PluginParts) -> Box<dyn Step>);
 
-/// Every admission plugin, in the order in which they are asked.
+/// All admission plugins, in the order in which they are called.
 const PLUGINS: [Plugin; 37] = [
     ("NamespaceAutoProvision", false, |parts| {
         Box::new(plugins::NamespaceAutoProvision { objects: Arc::clone(&parts.objects) })
@@ -111,8 +112,9 @@ const PLUGINS: [Plugin; 37] = [
     ("NamespaceExists", false, |parts| Box::new(plugins::NamespaceExists { objects: Arc::clone(&parts.objects) })),
     ("LimitPodHardAntiAffinityTopology", false, |_| Box::new(plugins::LimitPodHardAntiAffinityTopology)),
     ("LimitRanger", true, |parts| Box::new(plugins::LimitRanger { objects: Arc::clone(&parts.objects) })),
-    // DIFFERS: on in kube-apiserver. Unless it is to be as in a cluster, pods don't run here, and tests make them in namespaces
-    // without accounts, as under envtest, which switches it off.
+    // DIFFERS: enabled in kube-apiserver. Unless the server runs as in a cluster, no pods run here,
+    // and tests create them in namespaces without service accounts, as under envtest, which
+    // disables the plugin.
     (SERVICE_ACCOUNT, false, |parts| Box::new(plugins::ServiceAccount { objects: Arc::clone(&parts.objects) })),
     ("NodeRestriction", false, |parts| {
         let (objects, authorizer) = (Arc::clone(&parts.objects), Arc::clone(&parts.authorizer));
@@ -194,7 +196,8 @@ const PLUGINS: [Plugin; 37] = [
     ("AlwaysDeny", false, |_| Box::new(plugins::AlwaysDeny)),
 ];
 
-/// kube-apiserver's other plugins: what they do is not done here, so that they may be off and on as one likes.
+/// kube-apiserver's other plugins: they are not implemented here, so they may be enabled and
+/// disabled at will.
 const OTHERS: [&str; 5] =
     ["AlwaysAdmit", "JobValidation", "PersistentVolumeLabel", "PodGroupProtection", "PodGroupWorkloadExists"];
 
@@ -238,11 +241,12 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// The plugins that are named on and off, with what the file of their configuration says to a server of that minor.
+    /// Enables and disables the named plugins, and reads their configuration file for a server of
+    /// `minor`.
     ///
     /// # Errors
     ///
-    /// A name is not known, or what is wrong with the file.
+    /// A name is unknown, or the file is invalid.
     pub fn new(on: Vec<String>, off: Vec<String>, file: Option<PathBuf>, minor: Minor) -> Result<Self, AdmissionError> {
         let mut admission = Admission {
             webhook_services: Vec::new(),
@@ -258,7 +262,7 @@ impl Admission {
         Ok(admission)
     }
 
-    /// Has a plugin on that nobody has switched.
+    /// Enables a plugin that is neither enabled nor disabled by an argument.
     pub fn switch_on(&mut self, plugin: &'static str) {
         let named = [&self.enable_admission_plugins, &self.disable_admission_plugins];
         if !named.iter().any(|names| names.iter().any(|name| name == plugin)) {
@@ -266,11 +270,11 @@ impl Admission {
         }
     }
 
-    /// Reads the file of the plugins' configuration.
+    /// Checks the names of plugins, and reads their configuration file.
     ///
     /// # Errors
     ///
-    /// A plugin's name is not known, or what is wrong with the file.
+    /// A name is unknown, or the file is invalid.
     pub fn settle(&mut self, minor: Minor) -> Result<(), AdmissionError> {
         if let Some(fault) = self.fault() {
             return Err(fault);
@@ -303,7 +307,7 @@ impl Admission {
         Ok(())
     }
 
-    /// Reads the policies and webhooks that stand in files.
+    /// Reads the static manifests of policies and webhooks, and the credentials for webhooks.
     fn settle_manifests(&mut self, configuration: &Configuration, minor: Minor) -> Result<(), AdmissionError> {
         let told = |plugin: &'static str| configuration.of(plugin).filter(|_| self.is_on(plugin));
         let (mutating, validating) = (told(MUTATING_POLICIES), told(VALIDATING_POLICIES));
@@ -351,7 +355,7 @@ impl Admission {
         }
     }
 
-    /// Whether nothing is made in a namespace that does not exist.
+    /// Whether no object can be created in a namespace that does not exist.
     pub fn guards_namespaces(&self) -> bool {
         self.is_on(NAMESPACE_LIFECYCLE)
     }
@@ -362,12 +366,12 @@ impl Admission {
         is_named(&self.enable_admission_plugins) || (is_default && !is_named(&self.disable_admission_plugins))
     }
 
-    /// What calls webhooks.
+    /// The client that calls webhooks.
     pub fn client(&self) -> Arc<WebhookClient> {
         Arc::new(WebhookClient::new(self.webhook_services.clone(), self.webhook_denied.clone()))
     }
 
-    /// The plugins that are on and that the minor has.
+    /// The chain of the enabled plugins that exist in the minor version.
     pub fn chain(
         &self,
         minor: Minor,
@@ -389,14 +393,14 @@ impl Admission {
             },
             settings: self.settings.clone(),
         };
-        // Those of policies do nothing where the gate of the same name is closed.
+        // The plugins for policies do nothing if the feature gate of the same name is closed.
         let is_gated = |name: &str| Gate::all().any(|gate| gate.name() == name && !minor.opens(gate));
         let wanted = PLUGINS.iter().filter(|(name, ..)| self.is_on(name) && !is_gated(name));
         Chain::new(wanted.map(|(name, _, make)| (*name, make(&parts))), figures)
     }
 }
 
-/// Why admission can't be as it is asked for.
+/// Why admission can't be set up as requested.
 #[derive(Debug, thiserror::Error)]
 pub enum AdmissionError {
     #[error("{flag} plugin {} is unknown", go_quote(name))]
@@ -411,7 +415,7 @@ pub enum AdmissionError {
     Plugin { plugin: &'static str, source: Box<PluginError> },
 }
 
-/// Why a plugin can't be switched on.
+/// Why a plugin can't be enabled.
 #[derive(Debug, thiserror::Error)]
 pub enum PluginError {
     #[error(transparent)]
@@ -443,12 +447,12 @@ pub enum EndpointError {
     NotHttps(String),
 }
 
-/// What is told of a plugin that can't be.
+/// The error for a plugin that can't be enabled.
 fn failed<E: Into<PluginError>>(plugin: &'static str) -> impl FnOnce(E) -> AdmissionError {
     move |error| AdmissionError::Plugin { plugin, source: Box::new(error.into()) }
 }
 
-/// Who calls webhooks, by the kubeconfig that a plugin's configuration names.
+/// The credentials for calls to webhooks, from the kubeconfig that a plugin's configuration names.
 fn callers(configuration: &Value) -> Result<Arc<Credentials>, EndpointError> {
     let path = configuration.str_at(&["kubeConfigFile"]);
     if path.is_empty() {
@@ -464,7 +468,7 @@ fn callers(configuration: &Value) -> Result<Arc<Credentials>, EndpointError> {
     Ok(Arc::new(Credentials::new(users, current.as_deref())))
 }
 
-/// What the plugin is told, and where the service is that its kubeconfig names.
+/// The plugin's settings, and the service that its kubeconfig names.
 fn image_policy(configuration: Option<&Value>) -> Result<(plugins::ImagePolicy, Endpoint), PluginError> {
     let policy = plugins::ImagePolicy::parse(configuration)?;
     if policy.kubeconfig.is_empty() {
@@ -474,11 +478,11 @@ fn image_policy(configuration: Option<&Value>) -> Result<(plugins::ImagePolicy, 
     Ok((policy, endpoint))
 }
 
-/// The service that a kubeconfig names, as the server asks it.
+/// The service that a kubeconfig names, as an endpoint.
 ///
 /// # Errors
 ///
-/// The file can't be read, or the service is not at an https address.
+/// The file can't be read, or the service has no https address.
 pub fn endpoint(kubeconfig: &Path) -> Result<Endpoint, EndpointError> {
     let config = Config::read(Some(kubeconfig), None)?;
     if !config.server.starts_with("https://") {

@@ -1,4 +1,4 @@
-//! `skiff check`: whether a database is whole.
+//! `skiff check`: checks the integrity of a database.
 
 use std::process::ExitCode;
 
@@ -18,7 +18,8 @@ pub struct Check {
 }
 
 impl Check {
-    /// Exit codes: 0 whole, 1 faults, 2 it can't be read.
+    /// Runs the checks. Exit codes: 0 if all is intact, 1 if there are faults, 2 if a database
+    /// can't be read.
     pub async fn run(self) -> ExitCode {
         let mut code = ExitCode::SUCCESS;
         let mut out = Stdout::default();
@@ -40,7 +41,7 @@ impl Check {
     }
 }
 
-/// What a database holds, in a line, or its faults.
+/// A line about the contents of an intact database, or its faults.
 async fn look(location: &Location) -> Result<Result<String, Vec<String>>, StoreError> {
     let faults = copy::check(location).await?;
     if !faults.is_empty() {

@@ -1,6 +1,7 @@
-//! Why a command ends without what it was asked for.
+//! Why a command has no result.
 //!
-//! The parts below have errors of their own; here they come together, to be told and to decide on an exit code.
+//! The modules below have errors of their own; here they are combined for the message and the exit
+//! code.
 
 use std::ffi::OsString;
 use std::io;
@@ -52,23 +53,23 @@ pub enum CommandError {
     System(#[from] io::Error),
     #[error("no suite in `{}`", .0.display())]
     NoSuite(PathBuf),
-    /// What was asked can't be, in the words of the command, or of the server.
+    /// The command can't do what was asked; the text is its own, or the server's.
     #[error("{0}")]
     Said(String),
 }
 
 impl CommandError {
-    /// That a file can't be read.
+    /// Makes the error for a file that can't be read.
     pub fn read(path: &Path) -> impl Fn(io::Error) -> CommandError {
         move |source| CommandError::Read { path: path.to_owned(), source }
     }
 
-    /// That a file can't be written.
+    /// Makes the error for a file that can't be written.
     pub fn write(path: &Path) -> impl Fn(io::Error) -> CommandError {
         move |source| CommandError::Write { path: path.to_owned(), source }
     }
 
-    /// What a command says itself.
+    /// Makes an error with the command's own text.
     pub fn said(text: impl Into<String>) -> CommandError {
         CommandError::Said(text.into())
     }

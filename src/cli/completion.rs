@@ -1,4 +1,4 @@
-//! `skiff completion` and `skiff man`: what shells and manual readers want to know of the commands.
+//! `skiff completion` and `skiff man`: shell completions and manual pages.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -27,12 +27,13 @@ impl Completion {
     }
 }
 
-/// The answer to `kubectl_complete-skiff ARGUMENTS`, which kubectl asks for completions of its plugin: what the last of them
-/// may become, a candidate a line with its help behind a tab, and how the shell is to take them.
+/// Answers `kubectl_complete-skiff ARGUMENTS`, by which kubectl asks for completions of its plugin:
+/// prints the candidates for the last argument, one per line with its help after a tab, and then a
+/// directive for the shell.
 ///
 /// Source: `k8s.io/kubectl/pkg/cmd/plugin/plugin_completion.go` and cobra's `completions.go`.
 pub fn complete_for_kubectl(mut command: clap::Command, arguments: Vec<OsString>) -> ExitCode {
-    /// `ShellCompDirectiveNoFileComp`: files are among the candidates where they may stand.
+    /// `ShellCompDirectiveNoFileComp`: where files are allowed, they are among the candidates.
     const NO_FILES: &str = ":4";
     let last = arguments.len().saturating_sub(1);
     let folder = std::env::current_dir().ok();

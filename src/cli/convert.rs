@@ -1,4 +1,4 @@
-//! `skiff convert`: objects in other versions, and what a round trip loses.
+//! `skiff convert`: converts objects to other versions, and reports what a round trip loses.
 
 use std::fs;
 use std::path::PathBuf;
@@ -69,22 +69,22 @@ enum ConvertOutput {
     Yaml,
 }
 
-/// What came of an object on one way there and back.
+/// The round trip of an object through another version.
 struct Trip {
     object: String,
     from: String,
     to: String,
-    /// Why there is none, or what it was like.
+    /// The result of the round trip, or why it failed.
     outcome: Result<ConversionReport, TripError>,
 }
 
 struct ConversionReport {
     differences: Vec<Difference>,
-    /// What the other version has against the object.
+    /// The errors of the object in the other version.
     errors: Vec<String>,
 }
 
-/// Why an object is not had in another version.
+/// Why an object can't be converted to another version.
 #[derive(Debug, Error)]
 enum WayError {
     #[error(transparent)]
@@ -93,7 +93,7 @@ enum WayError {
     Conversion(#[from] ConversionError),
 }
 
-/// Where a round trip ends before it is over.
+/// Where a round trip failed.
 #[derive(Debug, Error)]
 enum TripError {
     #[error(transparent)]
@@ -111,7 +111,8 @@ impl Trip {
 }
 
 impl Convert {
-    /// Prints what is lost, or the objects. Exit codes: 0 if nothing is lost, 1 if something is, 2 for what can't be read.
+    /// Prints what is lost, or the converted objects. Exit codes: 0 if nothing is lost, 1 if
+    /// something is or a conversion fails, 2 if something can't be read.
     pub async fn run(self) -> ExitCode {
         let done = match &self.to {
             Some(to) => self.print(to).await,
@@ -182,7 +183,8 @@ impl Convert {
         Ok(output(text, ending(is_readable, is_fine)))
     }
 
-    /// The kinds, and the objects with what they are called. What can't be read is told, and the rest goes on.
+    /// Reads the definitions, and the objects with their names for messages. Errors of single files
+    /// are printed, and the rest is used.
     fn read(&self) -> Result<Input, CommandError> {
         let named = self.crd.as_slice();
         let definitions = named_or(named, "files with definitions", |project| project.definitions.clone())?;
@@ -220,8 +222,8 @@ impl Convert {
         WebhookClient::new(self.webhook_services.clone(), Vec::new())
     }
 
-    /// What the definition declares, with the webhook where the arguments have it: one that is named is called, whatever the
-    /// definition says.
+    /// The conversion that the definition declares, changed by the arguments: a webhook named there
+    /// is called, whatever the definition says.
     fn conversion(&self, definition: &Definition) -> Result<Conversion, CommandError> {
         let mut definition = definition.clone();
         if self.webhook.is_some() {
@@ -247,7 +249,7 @@ impl Convert {
     }
 }
 
-/// What is converted, and whether all could be read.
+/// The definitions and objects, and whether all of them could be read.
 struct Input {
     definitions: ReadDefinitions,
     objects: Vec<(String, Value)>,
@@ -262,7 +264,7 @@ struct ConversionMethod<'w> {
 }
 
 impl ConversionMethod<'_> {
-    /// `object` as a client reads it in the version `to`.
+    /// Converts `object` to the version `to`, and returns it as a client would read it.
     async fn convert(&self, mut object: Value, to: &str) -> Result<Value, WayError> {
         read(self.kind, &mut object)?;
         let mut converted = self.conversion.convert(self.client, object, to).await?;

@@ -1,4 +1,5 @@
-//! `skiff cost`: what the rules of CustomResourceDefinitions cost by the estimate, and what to bound.
+//! `skiff cost`: the estimated cost of the rules of CustomResourceDefinitions, and which bounds
+//! would lower it.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Write as _};
@@ -64,7 +65,7 @@ enum CostOutput {
     Json,
 }
 
-/// The rules of one version, the dearest first.
+/// The rules of one version, the most expensive first.
 struct Report {
     file: String,
     crd: String,
@@ -76,16 +77,16 @@ struct Report {
 struct PricedDefinition {
     costs: RuleCosts,
     advice: Advice,
-    /// Where the rule stands.
+    /// The place of the rule in its file.
     place: Option<TextPosition>,
 }
 
-/// What a definition costs, or why it can't be read.
+/// The costs of a definition with its errors, or why it can't be read.
 type CostResult = Result<(Definition, ErrorList, Vec<SchemaCosts>, Vec<Report>), CommandError>;
 
 impl Cost {
-    /// Prints the costs. Exit codes: 0 if all is within the limits, 1 if not or if a definition is invalid, 2 if there is
-    /// nothing to price.
+    /// Prints the costs. Exit codes: 0 if all is within the limits, 1 if not or if a definition is
+    /// invalid, 2 if there is nothing to price or something can't be read.
     pub fn run(mut self) -> ExitCode {
         if let Err(message) = self.take_project() {
             tell(message);
@@ -126,14 +127,15 @@ impl Cost {
         )
     }
 
-    /// Takes from the project's file what no argument says.
+    /// Takes the settings that have no argument from the project's file.
     fn take_project(&mut self) -> Result<(), CommandError> {
         self.crds = named_or(&self.crds, "files with definitions", Project::rules)?;
         self.minors.take_project(true)
     }
 }
 
-/// The costs of definitions, whose errors are told; whether all could be priced, and whether all are valid.
+/// Prices definitions and prints their errors; returns the reports, whether all could be priced,
+/// and whether all are valid.
 fn report_all(minor: Minor, definitions: &[(&ManifestText, &ManifestDocument)]) -> (Vec<Report>, bool, bool) {
     let (mut reports, mut is_priced, mut is_fine) = (Vec::new(), true, true);
     let priced = parallel::map("definitions", definitions, |(source, document)| price(minor, source, document));
@@ -141,7 +143,7 @@ fn report_all(minor: Minor, definitions: &[(&ManifestText, &ManifestDocument)]) 
         match outcome {
             Ok((definition, errors, costs, found)) => {
                 is_fine &= errors.is_empty();
-                // What is too dear is in the report.
+                // Exceeded limits are in the report.
                 report_errors((source, document), &definition, &errors, &costs);
                 reports.extend(found);
             }
@@ -154,7 +156,8 @@ fn report_all(minor: Minor, definitions: &[(&ManifestText, &ManifestDocument)]) 
     (reports, is_priced, is_fine)
 }
 
-/// What the rules of definitions cost in that version of Kubernetes, and which of them are over the limit, a line each.
+/// The costs of definitions in one version of Kubernetes, and the rules over the limit, one per
+/// line.
 fn say(minor: Minor, definitions: &[(&ManifestText, &ManifestDocument)], is_readable: bool) -> Said {
     let mut said = Said { is_fine: true, is_readable, ..Said::default() };
     for outcome in parallel::map("definitions", definitions, |(source, document)| price(minor, source, document)) {
@@ -191,7 +194,8 @@ fn price(minor: Minor, source: &ManifestText, document: &ManifestDocument) -> Co
     Ok((definition, errors, costs, reports))
 }
 
-/// Tells on stderr what is wrong with a definition, and where, but for limits that the report shows.
+/// Prints the errors of a definition with their places on stderr, except for exceeded limits that
+/// the report shows.
 fn report_errors(
     (source, document): (&ManifestText, &ManifestDocument),
     definition: &Definition,
@@ -207,7 +211,8 @@ fn report_errors(
     }
 }
 
-/// A version that has no schema, or one that can't be priced, is left out.
+/// The reports of a definition's versions; a version without a schema, or with an invalid one, is
+/// left out.
 fn report_versions(
     file: &str,
     definition: &Definition,
@@ -239,15 +244,15 @@ fn report_versions(
     reports
 }
 
-/// Where the schema is that all versions share.
+/// The path of the schema that all versions share.
 const SHARED: &str = "spec.validation.openAPIV3Schema";
 
-/// For rules that take a tenth of the limit or more.
+/// Advice for rules that take a tenth of the limit or more.
 fn advice(schema: &Structural, rule: &RuleCosts) -> Advice {
     if rule.cost >= EXPRESSION_ESTIMATE_MAX / 10 { advise(schema, rule) } else { Advice::default() }
 }
 
-/// The rules of all versions with their reports, the dearest first.
+/// The rules of all versions with their reports, the most expensive first.
 fn by_cost(reports: &[Report]) -> Vec<(&Report, &PricedDefinition)> {
     let mut rules: Vec<(&Report, &PricedDefinition)> =
         reports.iter().flat_map(|report| report.rules.iter().map(move |rule| (report, rule))).collect();
@@ -255,14 +260,14 @@ fn by_cost(reports: &[Report]) -> Vec<(&Report, &PricedDefinition)> {
     rules
 }
 
-/// A rule, and the versions that have it: it stands in the first.
+/// A rule, and the versions that have it; `report` and `rule` are of the first one.
 struct RuleAndVersions<'r> {
     report: &'r Report,
     rule: &'r PricedDefinition,
     versions: Vec<&'r str>,
 }
 
-/// What is told of a rule that several versions have is told once.
+/// Combines equal rules of several versions.
 fn told(reports: &[Report]) -> Vec<RuleAndVersions<'_>> {
     let mut told: Vec<RuleAndVersions<'_>> = Vec::new();
     let mut known: HashMap<(&str, &[SchemaStep], &str, u64), usize> = HashMap::new();
@@ -285,12 +290,12 @@ fn plural(count: usize) -> &'static str {
     if count == 1 { "rule" } else { "rules" }
 }
 
-/// How many rules have no price: such a rule is refused.
+/// How many rules can't be priced: such rules are rejected.
 fn unpriced(rules: &[PricedDefinition]) -> usize {
     rules.iter().filter(|rule| rule.costs.compiled.expression.is_none()).count()
 }
 
-/// What all rules cost together, as far as they can be priced.
+/// The total cost of all rules, as far as they can be priced.
 fn shown_total(total: u64, rules: &[PricedDefinition]) -> String {
     match unpriced(rules) {
         0 => share(total, SCHEMA_ESTIMATE_MAX),
@@ -325,7 +330,7 @@ fn show_json(reports: &[Report], top: Option<usize>, policies: &[PolicyPrices]) 
         )
     };
     let report = |report: &Report| {
-        // A sum that leaves rules out is none.
+        // There is no total if some rules are missing in it.
         let total = if unpriced(&report.rules) == 0 { report.total.to_string() } else { "null".to_owned() };
         format!(
             r#"{{"file":{},"crd":{},"version":{},"rules":[{}],"total":{total},"limit":{SCHEMA_ESTIMATE_MAX}}}"#,

@@ -1,7 +1,8 @@
-//! The credentials of a server: the certificate that it shows, the authorities that it trusts, and the administrator's identity.
+//! The credentials of a server: its certificate, the CAs that it trusts, and the administrator's
+//! identity.
 //!
-//! In: whose they are to be, and the database that keeps an authority of its own. Out: what TLS, authentication and the
-//! kubeconfig are set up with.
+//! Input: the kind of credentials, and the database that holds the server's own CA. Output: what TLS,
+//! authentication and the kubeconfig need.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -22,50 +23,51 @@ use crate::store::Storage;
 
 /// The user in the kubeconfig.
 pub const ADMIN: &str = "skiff-admin";
-/// The keys that each control plane has of its own.
+/// The names of the secrets that each control plane has of its own.
 pub const SECRET_NAMES: [&str; 2] = [AUTHORITY_SECRET, SIGNING_KEY];
 
-/// The certificates that a server shows, and those that it trusts.
+/// The certificates of a server, and those that it trusts.
 pub enum Credentials {
-    /// By an authority of its own, with a kubeconfig for its administrator, and perhaps a context in another.
+    /// Issued by the server's own CA, with a kubeconfig for its administrator, and optionally a
+    /// context in another kubeconfig.
     Own { kubeconfig: PathBuf, merged: Option<MergedContext> },
-    /// By what others gave it.
+    /// Given by files.
     Given(Box<GivenCredentials>),
 }
 
-/// A context in a kubeconfig that has others, too.
+/// A context in a kubeconfig that has others as well.
 #[derive(Clone)]
 pub struct MergedContext {
     pub file: PathBuf,
     pub name: String,
 }
 
-/// Certificates that others made.
+/// Certificates that were made elsewhere.
 pub struct GivenCredentials {
     pub identity: Identity,
-    /// The certificates for names of their own.
+    /// Certificates for certain server names.
     pub named: Vec<NamedIdentity>,
     pub trust: Trust,
     pub request_header: RequestHeader,
-    /// The origins of web pages that may read answers.
+    /// The origins of web pages that may read responses.
     pub allowed_origins: Arc<AllowedOrigins>,
 }
 
-/// Credentials, read or made.
+/// Loaded or issued credentials.
 pub struct LoadedCredentials {
     pub tls: Tls,
     pub request_header: RequestHeader,
     pub allowed_origins: Arc<AllowedOrigins>,
     /// Published in every namespace.
     pub authority_pem: String,
-    /// Who signs with the authority's key, if that is ours.
+    /// Signs with the CA's key, if the CA is the server's own.
     pub signer: Option<Arc<dyn Sign>>,
-    /// Where the kubeconfig is written, and the administrator's certificate in it.
+    /// The path of the kubeconfig, and the administrator's certificate in it.
     pub administrator: Option<(PathBuf, Identity)>,
     pub merged: Option<MergedContext>,
 }
 
-/// What an authority of its own makes for a server.
+/// What the server's own CA has issued.
 pub struct IssuedCredentials {
     pub authority: Authority,
     pub tls: Tls,
@@ -73,11 +75,12 @@ pub struct IssuedCredentials {
 }
 
 impl IssuedCredentials {
-    /// The credentials of the server at `address`, by the authority that is kept in the database.
+    /// Issues the credentials of the server at `address`, with the CA that is stored in the
+    /// database.
     ///
     /// # Errors
     ///
-    /// The authority can't be read or made, or it can't sign.
+    /// The CA can't be read or made, or it can't sign.
     pub async fn load(storage: &Storage, address: SocketAddr) -> Result<Self, CertificateError> {
         let authority = Authority::load(&StoredSecrets(storage.clone())).await?;
         let identity = authority.issue_server(&server_names(address))?;
@@ -88,11 +91,11 @@ impl IssuedCredentials {
 }
 
 impl Credentials {
-    /// Reads them, or makes them for the server at `address`.
+    /// Loads the credentials, or issues them for the server at `address`.
     ///
     /// # Errors
     ///
-    /// As for [`IssuedCredentials::load`], and certificates that don't fit their keys.
+    /// As for [`IssuedCredentials::load`], or a certificate does not match its key.
     pub async fn load(&self, storage: &Storage, address: SocketAddr) -> Result<LoadedCredentials, CertificateError> {
         match self {
             Credentials::Own { kubeconfig, merged } => {
@@ -125,7 +128,7 @@ impl LoadedCredentials {
     ///
     /// # Errors
     ///
-    /// A file that can't be written.
+    /// A file can't be written.
     pub fn write_kubeconfig(&self, url: &str) -> Result<(), ServingFailure> {
         let Some((path, identity)) = &self.administrator else { return Ok(()) };
         let kubeconfig = Kubeconfig { server: url, authority_pem: &self.authority_pem, user: ADMIN, identity };
@@ -140,7 +143,7 @@ impl LoadedCredentials {
     }
 }
 
-/// The names that the server's certificate is for.
+/// The names and addresses that the server's certificate is for.
 pub fn server_names(address: SocketAddr) -> Vec<String> {
     let mut names: Vec<String> = [
         "localhost",
@@ -162,7 +165,7 @@ pub fn server_names(address: SocketAddr) -> Vec<String> {
     names
 }
 
-/// Secrets in the database that every process on it shares.
+/// Secrets in the database, shared by all processes that use it.
 pub struct StoredSecrets(pub Storage);
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! Which databases a command is about.
+//! The arguments about databases.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -45,7 +45,7 @@ impl FromStr for Store {
     }
 }
 
-/// A resource whose objects are kept elsewhere.
+/// A resource whose objects are stored in another database.
 #[derive(Clone)]
 struct Override {
     collection: Collection,
@@ -76,7 +76,7 @@ impl FromStr for Override {
 }
 
 impl Database {
-    /// Every database, on disk when something is acknowledged.
+    /// The configuration of all databases; a write is synced to disk before it is acknowledged.
     pub fn config(&self) -> Config {
         let overrides = self.overrides.iter().map(|other| (other.collection.clone(), other.location.clone()));
         Config { overrides: overrides.collect(), ..Config::new(self.location()) }
@@ -90,8 +90,9 @@ impl Database {
         }
     }
 
-    /// Every database that outlives the process, the main one first, each with the file that a snapshot in `file` has of it:
-    /// those of overrides stand beside it, with the name of the resource (`backup.db.widgets.example.com`).
+    /// Every database that outlives the process, the main one first, each with the file for its
+    /// copy in a snapshot `file`: the copies of overrides are beside it and have the name of the
+    /// resource (`backup.db.widgets.example.com`).
     pub fn saved_in(&self, file: &Path) -> Vec<(Location, PathBuf)> {
         let config = self.config();
         let mut saved = vec![(config.location, file.to_owned())];

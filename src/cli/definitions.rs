@@ -1,4 +1,4 @@
-//! The definitions that commands are given.
+//! Reads the definitions that commands are given.
 
 use std::path::{Path, PathBuf};
 
@@ -18,13 +18,13 @@ pub enum DefinitionsError {
     Faulty(Vec<String>),
 }
 
-/// Definitions, and what of their files can't be read.
+/// Definitions, and the errors of their files.
 pub struct ReadDefinitions {
     pub catalog: Catalog,
     pub faults: Vec<String>,
 }
 
-/// Where a field of the definition `name` stands, if it is among `sources`: its file, and the place there.
+/// The file and the place of a field of the definition `name`, if it is among `sources`.
 pub fn place_in(sources: &[ManifestText], name: &str, field: &str) -> Option<(String, Option<TextPosition>)> {
     let is_it = |document: &ManifestDocument| {
         is_definition(&document.value) && document.value.str_at(&["metadata", "name"]) == name
@@ -33,7 +33,8 @@ pub fn place_in(sources: &[ManifestText], name: &str, field: &str) -> Option<(St
     Some((source.name.clone(), document.error_place(field)))
 }
 
-/// Where the schema of the field `path` of objects (`spec.ports[*].name`) stands in a definition, of the version `version`.
+/// The field path, within a definition, of the schema of an object's field `path` (such as
+/// `spec.ports[*].name`) in `version`.
 pub fn schema_of(kind: &DefinedKind, version: &str, path: &str) -> String {
     let index = kind.definition.spec.versions.iter().position(|known| known.name == version).unwrap_or_default();
     let mut place = format!("spec.versions[{index}].schema.openAPIV3Schema");
@@ -46,12 +47,12 @@ pub fn schema_of(kind: &DefinedKind, version: &str, path: &str) -> String {
 }
 
 impl ReadDefinitions {
-    /// Whether all could be read.
+    /// Whether everything could be read.
     pub fn is_whole(&self) -> bool {
         self.faults.is_empty()
     }
 
-    /// Those among manifests, as that version of Kubernetes takes them.
+    /// The definitions among manifests, as decoded by one version of Kubernetes.
     pub fn of(minor: Minor, sources: &[ManifestText]) -> Self {
         let mut catalog = Catalog::of_minor(minor);
         let mut faults: Vec<String> =
@@ -65,11 +66,12 @@ impl ReadDefinitions {
     }
 }
 
-/// The definitions of files and folders, as that version of Kubernetes takes them. What can't be read, or is not a definition,
-/// is told, and hides nothing else.
+/// Reads the definitions in files and folders, as decoded by one version of Kubernetes. Errors are
+/// printed, and the rest is used.
 ///
 /// # Errors
-/// The error that there is none.
+///
+/// There is no definition.
 pub fn read_in(minor: Minor, paths: &[PathBuf]) -> Result<ReadDefinitions, DefinitionsError> {
     let definitions = ReadDefinitions::of(minor, &documents::read_each(paths));
     if definitions.catalog.kinds().next().is_none() {
@@ -81,7 +83,7 @@ pub fn read_in(minor: Minor, paths: &[PathBuf]) -> Result<ReadDefinitions, Defin
     Ok(definitions)
 }
 
-/// The error that `paths` hold no definition.
+/// The error text for `paths` without definitions.
 pub fn none_in(paths: &[impl AsRef<Path>]) -> String {
     let names: Vec<String> = paths.iter().map(|path| format!("`{}`", path.as_ref().display())).collect();
     format!("no CustomResourceDefinition in {}", names.join(", "))

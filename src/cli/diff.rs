@@ -1,4 +1,4 @@
-//! `skiff diff`: what a new definition changes for those who use the old one.
+//! `skiff diff`: what a new definition changes for users of the old one.
 
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
@@ -88,23 +88,23 @@ enum DiffOutput {
     Github,
 }
 
-/// What changed, each with the name of the definition.
+/// The changes, each with the name of its definition.
 #[derive(Default)]
 struct Report {
     refused: Vec<(String, NewError)>,
     changes: Vec<(String, DefinitionChange)>,
 }
 
-/// An object by its name, and what it comes to.
+/// The name of an object, and the result of its replay.
 type Replay = (String, Replayed);
 
-/// What is compared.
+/// The input of a comparison.
 struct Input {
     old: ReadDefinitions,
     new: ReadDefinitions,
-    /// The texts of the new ones.
+    /// The texts of the new definitions.
     new_sources: Vec<ManifestText>,
-    /// What is named where a change has no place.
+    /// The name for changes without a place.
     new_name: String,
     objects: Vec<(String, Value)>,
     is_readable: bool,
@@ -118,7 +118,8 @@ struct Compared {
 }
 
 impl Diff {
-    /// Prints the changes. Exit codes: 0 if none breaks, 1 if one does, 2 for what can't be read.
+    /// Prints the changes. Exit codes: 0 if none breaks, 1 if one does or the new definition is
+    /// refused, 2 if something can't be read.
     pub async fn run(mut self) -> ExitCode {
         if let Err(message) = self.minors.take_project(matches!(self.output, DiffOutput::Text | DiffOutput::Json)) {
             tell(message);
@@ -154,7 +155,7 @@ impl Diff {
         })
     }
 
-    /// Prints the changes of several minors as one table.
+    /// Prints the changes for several minor versions as one table.
     async fn tell_each(&self) -> ExitCode {
         let mut inputs = Vec::new();
         for minor in self.minors.all() {
@@ -172,7 +173,7 @@ impl Diff {
         })
     }
 
-    /// The changes and what becomes of the objects, a line each.
+    /// The changes and the results of the replay, as lines.
     fn say(&self, input: &Input) -> Said {
         let report = compare(input);
         let mut lines = Vec::new();
@@ -192,14 +193,14 @@ impl Diff {
         Said { lines, is_fine: self.is_fine(&report), is_readable: input.is_readable }
     }
 
-    /// Whether nothing is refused and nothing breaks, as far as that is to fail.
+    /// Whether nothing is refused and no change reaches the degree of `--fail-on`.
     fn is_fine(&self, report: &Report) -> bool {
         let fails =
             |degree| degree == Degree::Breaking || (degree == Degree::MayBreak && self.fail_on == FailOn::MayBreak);
         report.refused.is_empty() && !report.changes.iter().any(|(_, change)| fails(change.degree))
     }
 
-    /// What can't be read is told, and the rest is compared.
+    /// Reads both sides. Errors of single files are printed, and the rest is compared.
     async fn read(&self, minor: Minor) -> Result<Input, CommandError> {
         let Compared { old: old_paths, new: new_paths, objects } = self.compared()?;
         let old = match &self.git {
@@ -237,7 +238,7 @@ impl Diff {
         Ok(Input { old, new, new_sources, new_name, objects, is_readable })
     }
 
-    /// What is compared: as named, or else what the project has.
+    /// The paths from the arguments, or else those of the project.
     fn compared(&self) -> Result<Compared, CommandError> {
         let objects = self.objects.clone();
         if let Some(old) = &self.old {
@@ -254,7 +255,8 @@ impl Diff {
 }
 
 impl Diff {
-    /// What is refused, and the changes that break or may, each at its place in the new definition.
+    /// The refusals and the changes that break or may break, each with its place in the new
+    /// definition.
     fn annotations(report: &Report, input: &Input) -> Vec<Annotation> {
         let annotation = |name: &str, field: &str, level: AnnotationLevel, id: &str, text: String| {
             let there = place_in(&input.new_sources, name, field);
@@ -290,7 +292,7 @@ fn compare(input: &Input) -> Report {
                 report.refused.extend(refused(Some(before), after).into_iter().map(|refused| (name.clone(), refused)));
                 report.changes.extend(diff(before, after).into_iter().map(|change| (name.clone(), change)));
             }
-            // It may stand in what can't be read.
+            // It may be in a part that can't be read.
             None if !input.new.faults.is_empty() => tell(format_args!("`{name}` is not compared")),
             None => report.changes.push((name, whole("definition-removed", Degree::Breaking, "objects go with it"))),
         }
@@ -305,7 +307,7 @@ fn compare(input: &Input) -> Report {
     report
 }
 
-/// Hands over what comes of the objects that both sides have a definition for.
+/// Replays the objects that both sides have a definition for, and passes the results to `take`.
 fn replay_each(input: &Input, mut take: impl FnMut(Vec<Replay>) -> ControlFlow<()>) {
     let run = |(name, object): &(String, Value)| {
         let before = input.old.catalog.of(object)?;
@@ -314,12 +316,12 @@ fn replay_each(input: &Input, mut take: impl FnMut(Vec<Replay>) -> ControlFlow<(
     parallel::each("objects", &input.objects, run, |found| take(found.into_iter().flatten().collect()));
 }
 
-/// The kind of `catalog` with the name of `kind`.
+/// The kind of `catalog` whose definition has the same name.
 fn namesake<'c>(catalog: &'c Catalog, kind: &DefinedKind) -> Option<&'c DefinedKind> {
     catalog.kinds().find(|other| other.definition.name() == kind.definition.name())
 }
 
-/// `Kind namespace/name`.
+/// Formats `Kind namespace/name`.
 fn title(object: &Value) -> String {
     let (kind, name) = (object.str_at(&["kind"]), object.str_at(&["metadata", "name"]));
     match object.str_at(&["metadata", "namespace"]) {
@@ -332,7 +334,7 @@ fn whole(id: &'static str, degree: Degree, detail: &str) -> DefinitionChange {
     DefinitionChange { version: None, path: "metadata.name".to_owned(), id, degree, detail: detail.to_owned() }
 }
 
-/// The changes, and then the objects as they come.
+/// Prints the changes, and then the objects as they are replayed.
 fn tell_text(out: &mut Stdout, report: &Report, input: &Input) -> ControlFlow<()> {
     out.write(show_changes(report, input))?;
     let (mut count, mut hit, mut told) = (0, 0, ControlFlow::Continue(()));
@@ -357,7 +359,7 @@ fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// A word for each degree, as wide as the widest.
+/// A word for each degree, padded to the same width.
 fn word(degree: Degree) -> &'static str {
     match degree {
         Degree::Breaking => "BREAKING ",
@@ -406,7 +408,7 @@ fn show_changes(report: &Report, input: &Input) -> String {
     out
 }
 
-/// What becomes of an object as it is, and of one like it that is new.
+/// What happens to an existing object, and to a new one like it.
 fn show_replayed((name, replayed): &Replay) -> String {
     let mut lines = Vec::new();
     let fields = if replayed.errors.len() == 1 { "this field changes" } else { "these fields change" };

@@ -1,4 +1,4 @@
-//! `skiff docs`: a reference of definitions, to be read and checked in.
+//! `skiff docs`: reference pages about definitions, to be read and checked in.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ enum DocsFormat {
 }
 
 impl Docs {
-    /// Writes the pages. Exit codes: 0, or 2 for what can't be read or written.
+    /// Writes the pages. Exit codes: 0, or 2 if something can't be read or written.
     pub fn run(self) -> ExitCode {
         match self.write() {
             Ok((text, is_whole)) => output(text, ending(is_whole, true)),
@@ -60,7 +60,8 @@ impl Docs {
         }
     }
 
-    /// Writes the pages into files, or returns the one page; with whether all could be read that goes into them.
+    /// Writes the pages into files, or returns the single page for stdout; also whether all its
+    /// sources could be read.
     fn write(&self) -> Result<(String, bool), CommandError> {
         let paths = named_or(&self.crds, "files with definitions", |project| project.definitions.clone())?;
         let definitions = definitions::read_in(Minor::NEWEST, &paths)?;
@@ -86,14 +87,14 @@ impl Docs {
     }
 }
 
-/// The objects of suites that are held to be valid, and what of the suites can't be read.
+/// The objects of suites that are expected to be valid, and the errors of the suites.
 fn examples(suites: &[PathBuf]) -> (Vec<Example>, Vec<String>) {
     let (cases, faults) = test::valid_cases(suites);
     (cases.into_iter().map(|(name, object)| Example { name, object }).collect(), faults)
 }
 
 fn write(path: &Path, text: &str) -> Result<(), CommandError> {
-    // What is the same stays as it is, with its time.
+    // An unchanged file is not written, so it keeps its time.
     if fs::read_to_string(path).is_ok_and(|before| before == text) {
         return Ok(());
     }

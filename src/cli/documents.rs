@@ -17,25 +17,25 @@ use crate::value::{Value, json};
 
 /// A text with manifests.
 pub struct ManifestText {
-    /// As it was named; `-` for stdin.
+    /// The name as given; `-` for stdin.
     pub name: String,
     pub text: SharedText,
     pub documents: Vec<ManifestDocument>,
-    /// What of it can't be read.
+    /// The documents that can't be read.
     pub faults: Vec<DocumentError>,
 }
 
-/// A document that can't be read, or all of a text.
+/// A document, or a whole text, that can't be read.
 #[derive(Clone)]
 pub struct DocumentError {
-    /// Which of the documents of its text, from 0.
+    /// The index of the document in its text, from 0.
     pub index: usize,
     pub place: Option<TextPosition>,
-    /// With the name of the file.
+    /// The message, with the name of the file.
     pub message: String,
 }
 
-/// What stands in a text.
+/// An entry of a text.
 #[derive(Clone, Copy)]
 pub enum TextEntry<'s> {
     Document(&'s ManifestDocument),
@@ -44,27 +44,27 @@ pub enum TextEntry<'s> {
 
 /// A manifest.
 pub struct ManifestDocument {
-    /// Which of the documents of its text, from 0.
+    /// The index of the document in its text, from 0.
     pub index: usize,
     pub value: Value,
-    /// Fields that stand twice.
+    /// Duplicate fields.
     pub repeated: Vec<Repeated>,
     places: Arc<Places>,
-    /// Where the manifest stands in the document: `items[3]` in a List.
+    /// The path of the manifest in the document: `items[3]` in a List.
     within: String,
 }
 
-/// A field that stands twice.
+/// A duplicate field.
 #[derive(Clone, Debug)]
 pub struct Repeated {
     pub place: Option<TextPosition>,
-    /// As errors name it: its path in JSON, its name in YAML.
+    /// The field's name in errors: its path in JSON, its name in YAML.
     pub field: String,
-    /// What a strict reader says.
+    /// The error of a strict decoder.
     pub text: String,
 }
 
-/// Where the fields of a document stand; found when somebody asks, as most documents have no faults.
+/// The places of a document's fields; computed on demand, as most documents have no errors.
 struct Places {
     text: SharedText,
     index: usize,
@@ -89,7 +89,7 @@ impl Places {
 pub struct Unreadable(String);
 
 impl ManifestText {
-    /// Manifests that no text of ours holds.
+    /// Manifests from values without a text.
     pub fn of_values(name: &str, values: Vec<Value>) -> Self {
         let text = SharedText::from("");
         let document = |(index, value)| {
@@ -100,7 +100,8 @@ impl ManifestText {
         ManifestText { name: name.to_owned(), text: text.clone(), documents, faults: Vec::new() }
     }
 
-    /// The manifests of a text; those of a List one by one. Empty documents count, but are none.
+    /// Decodes the manifests of a text; the items of a List become manifests of their own. Empty
+    /// documents are counted, but skipped.
     pub fn of_text(name: &str, text: SharedText) -> Self {
         let (documents, broken) = decode_each(&text);
         let fault = |(index, mut broken): (usize, Broken)| {
@@ -112,7 +113,7 @@ impl ManifestText {
         ManifestText { name: name.to_owned(), text, documents, faults }
     }
 
-    /// Its documents and its faults, as they stand in the text.
+    /// The documents and the faults, in the order of the text.
     pub fn entries(&self) -> impl Iterator<Item = (&ManifestText, TextEntry<'_>)> {
         let mut faults = self.faults.iter().peekable();
         let mut documents = self.documents.iter().peekable();
@@ -133,7 +134,8 @@ fn told(Broken { problem, place }: &Broken) -> String {
     format!("line {}: {problem}", place.line)
 }
 
-/// A reader may come to the end of a text before it misses something: then the last line with a text is meant.
+/// A decoder may reach the end of the text before it reports an error: then returns the last line
+/// that is not blank.
 fn on_text(text: &SharedText, place: TextPosition) -> TextPosition {
     let is_text = |line: usize| text.line(line).is_some_and(|line| !line.trim().is_empty());
     let last = (1..=place.line).rev().find(|line| is_text(*line));
@@ -142,18 +144,19 @@ fn on_text(text: &SharedText, place: TextPosition) -> TextPosition {
 }
 
 impl ManifestDocument {
-    /// Where the field of an error stands in the text.
+    /// The place of an error's field in the text.
     pub fn place(&self, field: &str) -> Option<TextPosition> {
         self.places.located().map(|located| located.place(&self.path(field)))
     }
 
-    /// Where to point at for an error: that of a definition may name a field that all versions share.
+    /// The place of an error's field; in a definition, an error may name a field that was copied
+    /// from one that all versions share.
     pub fn error_place(&self, field: &str) -> Option<TextPosition> {
         let is_shared = is_definition(&self.value) && self.value.at(&["spec", "validation"]).is_none();
         if is_shared { self.place(&written_field(field, 0)) } else { self.place(field) }
     }
 
-    /// Where the name of a field stands that should not be there.
+    /// The place of the key of a field that should not exist.
     pub fn key_place(&self, field: &str) -> Option<TextPosition> {
         self.places.located().map(|located| located.key_place(&self.path(field)))
     }
@@ -165,7 +168,8 @@ impl ManifestDocument {
         format!("{}{join}{field}", self.within)
     }
 
-    /// The template that a chart made the document from: Helm names it in a comment above.
+    /// The chart template that the document was rendered from: Helm names it in a comment above the
+    /// document.
     pub fn template(&self) -> Option<&str> {
         self.places.template.get_or_init(|| self.find_template()).as_deref()
     }
@@ -178,13 +182,14 @@ impl ManifestDocument {
         comments.filter_map(|line| line.strip_prefix("# Source: ")).next().map(str::to_owned)
     }
 
-    /// Whether the document is a manifest of its own, and no part of a List.
+    /// Whether the manifest is a whole document, and not an item of a List.
     pub fn is_whole(&self) -> bool {
         self.within.is_empty()
     }
 }
 
-/// Reads all that `arguments` name, tells what can't be read, and goes on; whether all could be.
+/// Reads everything that `arguments` name; prints what can't be read, and returns whether all could
+/// be.
 pub fn read_telling(arguments: &[PathBuf]) -> (Vec<ManifestText>, bool) {
     let sources = read_each(arguments);
     let faults: Vec<&DocumentError> = sources.iter().flat_map(|source| &source.faults).collect();
@@ -193,9 +198,11 @@ pub fn read_telling(arguments: &[PathBuf]) -> (Vec<ManifestText>, bool) {
     (sources, is_readable)
 }
 
-/// Reads all that `arguments` name. Folders are searched for `.yaml`, `.yml` and `.json`; `-` is stdin.
+/// Reads everything that `arguments` name. Folders are searched for `.yaml`, `.yml` and `.json`;
+/// `-` is stdin.
 ///
 /// # Errors
+///
 /// The first thing that can't be read.
 pub fn read(arguments: &[PathBuf]) -> Result<Vec<ManifestText>, Unreadable> {
     let sources = read_each(arguments);
@@ -205,7 +212,7 @@ pub fn read(arguments: &[PathBuf]) -> Result<Vec<ManifestText>, Unreadable> {
     }
 }
 
-/// The same, but what can't be read is a fault of its source, and hides nothing else.
+/// Like [`read`], but whatever can't be read is a fault of its source.
 pub fn read_each(arguments: &[PathBuf]) -> Vec<ManifestText> {
     let mut paths = Vec::new();
     for argument in arguments {
@@ -237,7 +244,7 @@ fn read_text(path: &Path) -> Result<String, Unreadable> {
     Ok(json::text_of(&bytes).into_owned())
 }
 
-/// A file, or a path where there is none that can be read.
+/// A file, or a path without a readable file.
 type NamedPath = Result<PathBuf, (PathBuf, Unreadable)>;
 
 fn expand(argument: &Path, paths: &mut Vec<NamedPath>) -> Result<(), Unreadable> {
@@ -251,7 +258,7 @@ fn expand(argument: &Path, paths: &mut Vec<NamedPath>) -> Result<(), Unreadable>
     }
     let pattern = argument.to_string_lossy();
     if !pattern.contains(['*', '?', '[']) {
-        // A pipe, or nothing: reading tells.
+        // A pipe, or a missing file: reading it reports the error.
         paths.push(Ok(argument.to_owned()));
         return Ok(());
     }
@@ -281,16 +288,18 @@ fn expand_folder(folder: &Path, paths: &mut Vec<NamedPath>) {
     }
 }
 
-/// Whether a file of a folder is taken for manifests.
+/// Whether a file in a folder is read as manifests.
 pub fn is_manifest(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str());
     extension.is_some_and(|extension| ["yaml", "yml", "json"].contains(&extension))
 }
 
-/// The manifests of a text; those of a List one by one. Empty documents count, but are none.
+/// Decodes the manifests of a text; the items of a List become manifests of their own. Empty
+/// documents are counted, but skipped.
 ///
 /// # Errors
-/// The first document that can't be read.
+///
+/// The first document that can't be decoded.
 pub fn decode(text: &SharedText) -> Result<Vec<ManifestDocument>, Unreadable> {
     match decode_each(text) {
         (documents, broken) if broken.is_empty() => Ok(documents),
@@ -298,7 +307,7 @@ pub fn decode(text: &SharedText) -> Result<Vec<ManifestDocument>, Unreadable> {
     }
 }
 
-/// The manifests of a text, and those of its documents that can't be read, with their numbers.
+/// Decodes the manifests of a text; also returns the documents that can't be decoded, by index.
 fn decode_each(text: &SharedText) -> (Vec<ManifestDocument>, Vec<(usize, Broken)>) {
     let (mut documents, mut broken) = (Vec::new(), Vec::new());
     if text.trim_start().starts_with('{')
@@ -356,7 +365,7 @@ fn flatten(document: ManifestDocument, documents: &mut Vec<ManifestDocument>) {
         documents.push(ManifestDocument {
             index: document.index,
             value: item.clone(),
-            // A strict reader minds the text, not one of its items.
+            // A duplicate field belongs to the text, not to one of the items.
             repeated: if number == 0 { document.repeated.clone() } else { Vec::new() },
             places: document.places.clone(),
             within: format!("items[{number}]"),
@@ -364,7 +373,7 @@ fn flatten(document: ManifestDocument, documents: &mut Vec<ManifestDocument>) {
     }
 }
 
-/// Whether `object` is a definition, of whatever version.
+/// Whether `object` is a CustomResourceDefinition, of any version.
 pub fn is_definition(object: &Value) -> bool {
     let (group, _) = split_api_version(object.str_at(&["apiVersion"])).unwrap_or_default();
     group == "apiextensions.k8s.io" && object.str_at(&["kind"]) == KIND

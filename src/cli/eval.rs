@@ -1,4 +1,4 @@
-//! `skiff eval`: what an expression comes to.
+//! `skiff eval`: evaluates an expression.
 
 use std::env;
 use std::fs;
@@ -91,7 +91,8 @@ fn variable(text: &str) -> Result<(String, Value), CommandError> {
 }
 
 impl Eval {
-    /// Prints values. Exit codes: 0 if there are some, 1 if an expression has none, 2 for what can't be read.
+    /// Prints values. Exit codes: 0 if every expression has a value, 1 if not, 2 if something can't
+    /// be read.
     pub fn run(self) -> ExitCode {
         let (evaluator, is_whole) = match self.variables() {
             Ok((variables, is_whole)) => (Evaluator::new(variables), is_whole),
@@ -129,7 +130,7 @@ impl Eval {
         Ok((variables, is_whole))
     }
 
-    /// The definitions that an object may be of: those named, or else those of the project.
+    /// The definitions for the objects: those named, or else those of the project.
     fn definitions(&self) -> Result<Option<ReadDefinitions>, CommandError> {
         if self.object.is_none() {
             return Ok(None);
@@ -138,7 +139,8 @@ impl Eval {
         if paths.is_empty() { Ok(None) } else { Ok(Some(definitions::read_in(Minor::NEWEST, &paths)?)) }
     }
 
-    /// The kind of an object; `None` for one that the project does not define, which has the types that it shows.
+    /// The kind of an object; `None` if the project does not define it, so its types are inferred
+    /// from its values.
     fn kind<'c>(&self, catalog: &'c Catalog, object: &Value) -> Result<Option<&'c DefinedKind>, CommandError> {
         match catalog.of(object) {
             None if !self.crd.is_empty() => {
@@ -182,7 +184,7 @@ impl Eval {
         code
     }
 
-    /// Asks for expressions until the terminal says that there are no more.
+    /// Reads expressions from the terminal until its end of input.
     fn converse(&self, evaluator: Evaluator) -> ExitCode {
         let config = Config::builder().auto_add_history(true).completion_type(CompletionType::List).build();
         let mut editor: Editor<CompletionNames, FileHistory> = match Editor::with_config(config) {
@@ -194,7 +196,7 @@ impl Eval {
         };
         editor.set_helper(Some(CompletionNames(evaluator)));
         let history = history_file();
-        // The first time there is none.
+        // The file does not exist the first time.
         _ = history.as_deref().map(|path| editor.load_history(path));
         note("an expression a line; Tab completes, Ctrl-D ends");
         loop {
@@ -211,14 +213,14 @@ impl Eval {
         }
         if let Some(path) = history {
             _ = path.parent().map(fs::create_dir_all);
-            // What can't be kept is forgotten.
+            // An error is ignored: the history is only a convenience.
             _ = editor.save_history(&path);
         }
         ExitCode::SUCCESS
     }
 }
 
-/// Where the lines of earlier times are kept. Source: "XDG Base Directory Specification".
+/// The file with the history of earlier sessions. Source: "XDG Base Directory Specification".
 fn history_file() -> Option<PathBuf> {
     let given = |folder: &PathBuf| !folder.as_os_str().is_empty();
     let named = env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(given);
@@ -226,8 +228,8 @@ fn history_file() -> Option<PathBuf> {
     Some(state.join("skiff/eval_history"))
 }
 
-/// The first object of a file that some definition is about, or else the first one that can be read; and whether all of the file
-/// could be.
+/// The first object of a file that has a definition, or else the first one that can be read; and
+/// whether the whole file could be.
 fn first_of(path: &Path, catalog: Option<&Catalog>) -> Result<(Value, bool), CommandError> {
     let (sources, is_whole) = documents::read_telling(&[path.to_owned()]);
     let objects: Vec<Value> =
@@ -284,7 +286,7 @@ fn show_json(found: &Result<Evaluated, ExpressionError>) -> String {
     json::encode_to_string(&shown)
 }
 
-/// What an editor of lines is told: which names may follow.
+/// Completes names for the line editor.
 struct CompletionNames(Evaluator);
 
 impl Completer for CompletionNames {

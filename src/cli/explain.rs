@@ -1,4 +1,4 @@
-//! `skiff explain`: a field of a kind, in words.
+//! `skiff explain`: describes a field of a kind.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -53,7 +53,7 @@ enum ExplainOutput {
     Json,
 }
 
-/// Which field was found.
+/// The field that was found.
 struct ExplainedField {
     kind: String,
     api_version: String,
@@ -62,7 +62,7 @@ struct ExplainedField {
 }
 
 impl Explain {
-    /// Prints the field. Exit codes: 0 if there is one, 1 if not, 2 for what can't be read.
+    /// Prints the field. Exit codes: 0 if it exists, 1 if not, 2 if something can't be read.
     pub fn run(mut self) -> ExitCode {
         if let Err(message) = self.minors.take_project(true) {
             tell(message);
@@ -94,7 +94,7 @@ impl Explain {
         }
     }
 
-    /// The definitions, and the field that is asked for. Of a built-in kind, no definitions are needed.
+    /// The definitions, and the requested field. A built-in kind needs no definitions.
     fn read(&self, minor: Minor) -> Result<(ReadDefinitions, String), CommandError> {
         let Some(field) = self.field() else {
             let paths =
@@ -110,13 +110,13 @@ impl Explain {
         Ok((definitions, field))
     }
 
-    /// What stands in the place of the file, where that is the field.
+    /// The first argument, if it is the field and not a file.
     fn field(&self) -> Option<String> {
         let field = self.crd.as_ref().filter(|field| self.path.is_empty() && !field.exists())?;
         Some(field.to_string_lossy().into_owned())
     }
 
-    /// What is told of the field in that version of Kubernetes, and what is wrong with the definition.
+    /// The description of the field in one version of Kubernetes, and the errors of its definition.
     fn say(&self, minor: Minor) -> Said {
         let refused = |failure: CommandError| Said { lines: vec![failure.to_string()], ..Said::default() };
         let (ReadDefinitions { catalog, faults }, path) = match self.read(minor) {
@@ -137,7 +137,8 @@ impl Explain {
         Said { lines: [vec![show_text(&found).trim_end().to_owned()], errors].concat(), is_fine, is_readable }
     }
 
-    /// The field of a built-in kind, or that this minor does not serve the kind; `None` where it is of another one.
+    /// The field of a built-in kind, or the error that this minor version does not serve the kind;
+    /// `None` if the kind is not built in.
     fn built_in(&self, minor: Minor, wanted: &str) -> Option<Result<ExplainedField, CommandError>> {
         let (first, path) = wanted.split_once('.').unwrap_or((wanted, ""));
         let kind_in = |minor| built_in::kind(minor, first, self.api_version.as_deref());
@@ -188,7 +189,7 @@ fn found(kind: &str, api_version: String, path: &str, schema: &Structural) -> Re
     Ok(ExplainedField { kind: kind.to_owned(), api_version, path: path.to_owned(), explained })
 }
 
-/// The kinds of a catalog, as many as fit into a line or two.
+/// The names of a catalog's kinds, as many as fit into a line or two.
 fn names(catalog: &Catalog) -> String {
     const NAMED_MAX: usize = 12;
     let mut names: Vec<&str> = catalog.kinds().map(|kind| kind.definition.spec.names.kind.as_str()).collect();

@@ -1,4 +1,4 @@
-//! `skiff export` and `skiff import`: every object as YAML, as it is stored, and back.
+//! `skiff export` and `skiff import`: all objects as YAML, as they are stored, and back.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -41,7 +41,7 @@ pub struct Import {
     database: Database,
 }
 
-/// What is worth telling.
+/// The message about a failure.
 struct ExportFailure(String);
 
 impl<E: fmt::Display> From<E> for ExportFailure {
@@ -50,10 +50,10 @@ impl<E: fmt::Display> From<E> for ExportFailure {
     }
 }
 
-/// Which objects a definition is for: group and kind.
+/// The group and the kind of objects.
 type GroupKind = (String, String);
 
-/// Where objects of a kind are stored.
+/// Where and how objects of a kind are stored.
 #[derive(Clone)]
 struct Stored {
     collection: Collection,
@@ -61,8 +61,8 @@ struct Stored {
     schema_generation: i64,
 }
 
-/// The built-in kinds in the order that they are made in: what others stand in first. Events stay out: they go by
-/// themselves.
+/// The built-in kinds in the order of their creation: cluster-scoped kinds, such as namespaces,
+/// come first. Events are left out, as they expire.
 fn built_in() -> Vec<(GroupKind, Stored)> {
     let mut stored: Vec<_> = kinds::all()
         .filter(|kind| kind.plural != "events" && kind.can("create") && kind.review.is_none())
@@ -83,7 +83,7 @@ fn definitions() -> Collection {
     Collection::new("apiextensions.k8s.io", "customresourcedefinitions")
 }
 
-/// What a definition says of its objects; `None` where a built-in kind has its name.
+/// The kind that a definition describes; `None` if it has the name of a built-in resource.
 fn defined(object: &Value) -> Option<(GroupKind, Stored)> {
     if kinds::has_name(object.str_at(&["metadata", "name"])) {
         return None;
@@ -110,7 +110,7 @@ async fn objects(storage: &Storage, collection: &Collection) -> Result<Vec<Value
 }
 
 impl Export {
-    /// Exit codes: 0 done, 1 for a failure.
+    /// Writes the objects. Exit codes: 0 if done, 1 for a failure.
     pub async fn run(self) -> ExitCode {
         finish(self.export().await)
     }
@@ -127,7 +127,7 @@ impl Export {
         let mut out = io::stdout().lock();
         let written = all.iter().try_for_each(|object| write!(out, "---\n{}", yaml::encode(object)));
         match written.and_then(|()| out.flush()) {
-            // The reader has seen enough.
+            // The reader of the pipe has closed it.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             done => Ok(done?),
         }
@@ -135,7 +135,7 @@ impl Export {
 }
 
 impl Import {
-    /// Exit codes: 0 done, 1 for a failure.
+    /// Stores the objects. Exit codes: 0 if done, 1 for a failure.
     pub async fn run(self) -> ExitCode {
         finish(self.import().await)
     }
@@ -149,9 +149,9 @@ impl Import {
         let mut kinds: HashMap<_, _> = objects(&storage, &definitions()).await?.iter().filter_map(defined).collect();
         let is_definition = |object: &&Value| object.str_at(&["kind"]) == definition::KIND;
         kinds.extend(documents.iter().filter(is_definition).filter_map(defined));
-        // A definition that claims one of these kinds does not get it.
+        // A definition can't replace a built-in kind.
         kinds.extend(built_in());
-        // All are understood before any is stored.
+        // All objects are checked before any is stored.
         let writes = documents.into_iter().map(|object| write_of(object, &kinds)).collect::<Result<Vec<_>, _>>()?;
         let (mut made, mut known) = (0, 0);
         for write in writes {
@@ -168,7 +168,7 @@ impl Import {
     }
 }
 
-/// Returns whether the object was not there yet.
+/// Stores an object; returns whether it did not exist yet.
 async fn import_one(storage: &Storage, write: Write) -> Result<bool, ExportFailure> {
     let (collection, key, op) = (write.collection.clone(), Arc::clone(&write.key), write.op.clone());
     match storage.write(write).await {
@@ -202,7 +202,7 @@ fn write_of(mut object: Value, kinds: &HashMap<GroupKind, Stored>) -> Result<Wri
     }
     let namespace = object.str_at(&["metadata", "namespace"]);
     let key = if stored.namespaced { format!("{namespace}/{name}") } else { name };
-    // That is the row's.
+    // The resource version belongs to the database row.
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("resourceVersion");
     }

@@ -1,4 +1,4 @@
-//! `skiff fault`: makes, shows and removes faults of a running server.
+//! `skiff fault`: adds, lists and removes faults of a running server.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -182,7 +182,7 @@ struct Delete {
 }
 
 impl Fault {
-    /// Exit codes: 0 done, 1 for a failure.
+    /// Runs the subcommand. Exit codes: 0 if done, 1 for a failure.
     pub async fn run(self) -> ExitCode {
         let done = match self.command {
             FaultCommand::Add(add) => add.run().await,
@@ -212,7 +212,7 @@ impl Add {
         Ok(format!("{}\n", made.str_at(&["id"])))
     }
 
-    /// The fault as it is sent.
+    /// Encodes the fault for the request.
     fn to_value(&self) -> Value {
         let mut fields = Map::new();
         fields.insert("match", self.matching());
@@ -298,7 +298,7 @@ impl Delete {
     }
 }
 
-/// The answer of the server to a request.
+/// Sends a request, and decodes the response of the server.
 async fn ask(client: &ClusterClient, method: Method, path: &str, body: Option<Bytes>) -> Result<Value, CommandError> {
     let content = body.map(|body| ("application/json", body));
     let (code, answer) = client.call(method, path, content).await?;

@@ -1,4 +1,4 @@
-//! Manifests as they were in a commit. The program `git` is asked.
+//! Manifests as of a commit, read with the program `git`.
 
 use std::ffi::OsStr;
 use std::io;
@@ -8,7 +8,7 @@ use std::process::Command;
 use super::documents::{ManifestText, is_manifest};
 use super::parallel;
 
-/// Why there is nothing from a commit.
+/// Why manifests can't be read from a commit.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     #[error("`{0}` is not a commit")]
@@ -17,20 +17,21 @@ pub enum GitError {
     NoManifest { path: PathBuf, reference: String },
     #[error("`git` can't be run: {0}")]
     Start(#[from] io::Error),
-    /// In its own words.
+    /// The message of `git`.
     #[error("{0}")]
     Refused(String),
 }
 
-/// What a file or folder was at `reference`: a commit, a branch or a tag.
+/// Reads a file or folder as of `reference`: a commit, a branch or a tag.
 ///
 /// # Errors
-/// What git says, or that git is not installed.
+///
+/// The message of git, or that git is not installed.
 pub fn read(reference: &str, path: &Path) -> Result<Vec<ManifestText>, GitError> {
     if reference.starts_with('-') {
         return Err(GitError::Reference(reference.to_owned()));
     }
-    // What is gone since is still below a folder that is there.
+    // A path that was deleted since is still below an existing folder.
     let folder = path.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("."));
     let named = path.strip_prefix(folder).unwrap_or(path);
     let named = if named.as_os_str().is_empty() { Path::new(".") } else { named };
@@ -58,7 +59,7 @@ pub fn read(reference: &str, path: &Path) -> Result<Vec<ManifestText>, GitError>
     read.into_iter().collect()
 }
 
-/// What git prints.
+/// Runs git, and returns its output.
 fn git(folder: &Path, arguments: &[&OsStr]) -> Result<Vec<u8>, GitError> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let output = Command::new("git").arg("-C").arg(folder).args(arguments).output()?;

@@ -1,4 +1,4 @@
-//! `skiff infer`: a first definition from examples.
+//! `skiff infer`: drafts a definition from examples.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -56,7 +56,8 @@ enum InferOutput {
 }
 
 impl Infer {
-    /// Prints a definition. Exit codes: 0 if all examples pass it, 1 if one does not, 2 for what can't be read.
+    /// Prints a definition. Exit codes: 0 if all examples pass it, 1 if one does not, 2 if
+    /// something can't be read.
     pub fn run(self) -> ExitCode {
         let (objects, is_whole) = match self.read() {
             Ok(read) => read,
@@ -82,7 +83,7 @@ impl Infer {
         output(text, ending(is_whole, faults.is_empty()))
     }
 
-    /// The objects that are meant, and whether all files could be read.
+    /// The objects of the requested kind, and whether all files could be read.
     fn read(&self) -> Result<(Vec<Value>, bool), CommandError> {
         let (sources, is_whole) = documents::read_telling(&self.objects);
         let objects = sources.into_iter().flat_map(|source| source.documents).map(|document| document.value);

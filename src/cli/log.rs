@@ -1,7 +1,8 @@
-//! Where log lines go: to stderr, by a thread of their own.
+//! Writes the log to stderr, in a thread of its own.
 //!
-//! Logging never waits and never fails, whatever becomes of stderr: a line that can't be written is lost, and where a
-//! reader is slower than the lines come, those beyond a bound are, and their number is told.
+//! Logging never waits and never fails, whatever happens to stderr: a line that can't be written is
+//! lost. If the reader is slower than the log, lines beyond a bound are dropped and counted in a
+//! message.
 
 use std::io::{self, IsTerminal as _, Write};
 use std::sync::Arc;
@@ -12,14 +13,14 @@ use std::time::Duration;
 
 use tracing_subscriber::EnvFilter;
 
-/// Lines that wait to be written.
+/// How many lines may wait to be written.
 const WAITING_MAX: usize = 1024;
-/// How long the end of the process waits for the last lines.
+/// How long the process waits for the last lines when it ends.
 const LAST_LINES_WAIT: Duration = Duration::from_millis(100);
-/// What is logged unless the environment says otherwise.
+/// The default level of the log.
 const LEVEL: &str = "warn";
 
-/// The log of the process.
+/// A handle to the log of the process.
 #[derive(Clone)]
 pub struct Log {
     waiting: SyncSender<Message>,
@@ -28,24 +29,24 @@ pub struct Log {
 
 enum Message {
     Line(Vec<u8>),
-    /// All before it is written.
+    /// Sent once all previous lines are written.
     Flushed(SyncSender<()>),
 }
 
 impl Log {
-    /// Begins to log, at the levels that `SKIFF_LOG` names.
+    /// Starts the log, with the levels from `SKIFF_LOG`.
     ///
     /// # Errors
     ///
-    /// The thread that writes can't be made.
+    /// The thread that writes the log can't be started.
     pub fn begin() -> io::Result<Self> {
         let log = Log::to(io::stderr())?;
         let lines = log.clone();
-        // Another subscriber is there already only in tests.
+        // Only in tests there may be another subscriber already.
         _ = tracing::subscriber::set_global_default(
             tracing_subscriber::fmt()
                 .with_writer(move || lines.clone())
-                // It would tell them by a macro that panics.
+                // It would report them by a macro that panics.
                 .log_internal_errors(false)
                 .with_ansi(io::stderr().is_terminal())
                 .with_env_filter(EnvFilter::try_from_env("SKIFF_LOG").unwrap_or_else(|_| LEVEL.into()))
@@ -62,7 +63,7 @@ impl Log {
         Ok(Log { waiting, lost })
     }
 
-    /// Waits a moment until what was logged is written.
+    /// Waits for a short time until the previous lines are written.
     pub fn flush(&self) {
         let (flushed, waiting) = sync_channel(1);
         if self.waiting.try_send(Message::Flushed(flushed)).is_ok() {
@@ -84,7 +85,7 @@ fn write(lines: &Receiver<Message>, mut out: impl Write, lost: &AtomicU64) {
     }
 }
 
-/// Takes whole lines.
+/// Each call passes a whole line.
 impl Write for Log {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         if let Err(TrySendError::Full(_)) = self.waiting.try_send(Message::Line(line.to_vec())) {
@@ -104,7 +105,7 @@ mod tests {
 
     use super::*;
 
-    /// Writes once it may.
+    /// Writes only while it may.
     #[derive(Clone, Default)]
     struct Slow {
         written: Arc<Mutex<Vec<u8>>>,

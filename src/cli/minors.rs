@@ -1,4 +1,5 @@
-//! `--kubernetes-version`: the minors of Kubernetes to answer for, and the table of what is said in which.
+//! `--kubernetes-version`: the minor versions of Kubernetes to check against, and the table of
+//! results by version.
 
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -24,7 +25,7 @@ pub struct Minors {
     minors: Option<MinorList>,
 }
 
-/// At least one minor, in rising order.
+/// At least one minor version, in ascending order.
 #[derive(Clone)]
 struct MinorList(Vec<Minor>);
 
@@ -37,11 +38,12 @@ impl FromStr for MinorList {
 }
 
 impl Minors {
-    /// Takes the minors of the project, if none are named. A command that has no table of several (`has_table`) takes the
-    /// newest of them.
+    /// Takes the minor versions of the project if none are given. A command that can't print a
+    /// table of several (`has_table`) uses the newest of them.
     ///
     /// # Errors
-    /// What is wrong with the project's file, and several that are named where there is no table.
+    ///
+    /// What is wrong with the project's file, or that several versions are given without a table.
     pub fn take_project(&mut self, has_table: bool) -> Result<(), CommandError> {
         match &self.minors {
             Some(MinorList(named)) if named.len() > 1 && !has_table => Err(CommandError::said(
@@ -59,7 +61,7 @@ impl Minors {
         }
     }
 
-    /// The minor to answer for; `None` for several, of which a table is made.
+    /// The minor version to check against; `None` for several, which are printed as a table.
     pub fn one(&self) -> Option<Minor> {
         match self.all() {
             [only] => Some(*only),
@@ -67,13 +69,13 @@ impl Minors {
         }
     }
 
-    /// All minors that are asked for.
+    /// All requested minor versions.
     pub fn all(&self) -> &[Minor] {
         self.minors.as_ref().map_or(&[Minor::NEWEST], |MinorList(minors)| minors)
     }
 
-    /// Prints what is said in each minor as one table. Exit codes: 0 if all is fine in each of them, 1 if not, 2 for what
-    /// can't be read.
+    /// Prints the results for all minor versions as one table. Exit codes: 0 if all are fine, 1 if
+    /// not, 2 if something can't be read.
     pub fn tell(&self, is_json: bool, said: impl Fn(Minor) -> Said) -> ExitCode {
         let minors = self.all();
         let said: Vec<(Minor, Said)> = minors.iter().map(|minor| (*minor, said(*minor))).collect();

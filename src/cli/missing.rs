@@ -1,4 +1,5 @@
-//! Kinds that nothing here defines: which may go unchecked, and what may have been meant.
+//! Kinds without a definition: which of them may be left unchecked, and which known kind may have
+//! been meant.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,21 +10,23 @@ use crate::meta::api_version::group_of;
 use crate::meta::minor::Minor;
 use crate::value::Value;
 
-/// The kinds that are known, and in which group and version.
+/// The known kinds with their groups and versions.
 pub struct KnownKinds {
     names: KnownNames,
-    /// What was said, by version and kind.
+    /// The messages so far, by version and kind.
     said: Mutex<HashMap<(String, String), String>>,
 }
 
 impl KnownKinds {
-    /// The built-in kinds of that minor, and those of `definitions`: documents that are not definitions are left out.
+    /// The built-in kinds of a minor version, and those of `definitions`; other documents are
+    /// ignored.
     pub fn new<'v>(minor: Minor, definitions: impl Iterator<Item = &'v Value>) -> Self {
         let defined = definitions.filter(|document| is_definition(document)).filter_map(defined_name);
         KnownKinds { names: KnownNames::with(minor, defined), said: Mutex::default() }
     }
 
-    /// Why `object` was not checked: its kind is not among these. With a guess where one is near.
+    /// Why `object` was not checked: its kind is unknown. A similar kind is suggested if there is
+    /// one.
     pub fn why_unchecked(&self, object: &Value) -> String {
         let (api_version, kind) = (object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
@@ -32,7 +35,7 @@ impl KnownKinds {
     }
 }
 
-/// The kind of a definition, in the version that it is stored in if that is served.
+/// The kind of a definition, in the storage version if that is served.
 fn defined_name(definition: &Value) -> Option<NamedKind> {
     let versions = definition.items_at(&["spec", "versions"]).iter();
     let is = |version: &Value, name| version.get(name).and_then(Value::as_bool) == Some(true);
@@ -41,11 +44,11 @@ fn defined_name(definition: &Value) -> Option<NamedKind> {
     Some(NamedKind { api_version, kind: definition.str_at(&["spec", "names", "kind"]).to_owned() })
 }
 
-/// The kinds that may go unchecked: all, or those named, as `KIND` or `KIND.GROUP`.
+/// The kinds that may be left unchecked: all of them, or those named, as `KIND` or `KIND.GROUP`.
 pub struct AllowedMissing<'a>(pub Option<&'a [String]>);
 
 impl AllowedMissing<'_> {
-    /// Whether `object` may go unchecked.
+    /// Whether `object` may be left unchecked.
     pub fn has(&self, object: &Value) -> bool {
         let kind = object.str_at(&["kind"]);
         let full = format!("{kind}.{}", group_of(object.str_at(&["apiVersion"])));
@@ -56,7 +59,7 @@ impl AllowedMissing<'_> {
         }
     }
 
-    /// Whether there may be nothing at all.
+    /// Whether all kinds may be left unchecked.
     pub fn has_all(&self) -> bool {
         self.0.is_some_and(<[String]>::is_empty)
     }

@@ -1,4 +1,4 @@
-//! The command line: one command per file.
+//! The command line: one module for each command.
 
 mod admission;
 mod annotate;
@@ -95,17 +95,18 @@ enum Command {
     Man(completion::Man),
 }
 
-/// Whether the program was called through a link of that name.
+/// Whether the program was called through a link of this name.
 fn is_called(program: Option<&OsString>, name: &str) -> bool {
     program.is_some_and(|program| Path::new(program).file_stem().is_some_and(|stem| stem == name))
 }
 
-/// The description of the arguments. Behind a link named `kubectl-skiff`, this is a plugin: its help then says `kubectl skiff`.
+/// The description of the arguments. If called through a link named `kubectl-skiff`, the program is
+/// a plugin: its help then says `kubectl skiff`.
 fn command(program: Option<&OsString>) -> clap::Command {
     if is_called(program, "kubectl-skiff") { Cli::command().bin_name("kubectl skiff") } else { Cli::command() }
 }
 
-/// Tells what is wrong with the arguments, or what was asked about them. A password in a URL is not told.
+/// Prints an error in the arguments, or the requested help. Passwords in URLs are hidden.
 fn refuse(error: &clap::Error) -> ExitCode {
     const HIDDEN: &str = "***";
     let text = error.to_string();

@@ -1,8 +1,9 @@
-//! Work on many things at once.
+//! Parallel work on many items.
 //!
-//! Not rayon: its results come in order only when all are there. Here they are taken in order while others are still being
-//! worked on, few wait for one that takes long, and nothing more is begun once the taker has enough. Not indicatif: the
-//! progress is one line that is drawn after a while, on a terminal alone.
+//! rayon is not used: it returns results in order only when all are there. Here they are taken in
+//! order while others are still being computed, a bounded number waits for one that takes long, and
+//! no item is started once the caller has enough. indicatif is not used either: the progress is a
+//! single line that appears after a while, and only on a terminal.
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -12,16 +13,18 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Documents may be nested deep, and are walked by recursion. Only pages that are touched cost memory.
+/// The stack of the threads: documents may be nested deeply, and are walked by recursion. Only
+/// pages that are used cost memory.
 const STACK_BYTES: usize = 64 << 20;
-/// What takes no longer is done before anybody wonders.
+/// Work that takes no longer shows no progress.
 const QUIET: Duration = Duration::from_millis(500);
 const DRAW_INTERVAL: Duration = Duration::from_millis(100);
 /// How many results may wait for one that takes longer.
 const AHEAD_MAX: usize = 4096;
 
-/// `work` on each of `items`, on all processors; what it returns, in the order of the items. Where that takes long, a
-/// terminal on stderr shows how many of `items`, which are `things`, are done.
+/// Applies `work` to each of `items` on all processors, and returns the results in the order of the
+/// items. If it takes long, a terminal on stderr shows how many of `items`, which are called
+/// `things`, are done.
 pub fn map<T: Sync, R: Send>(things: &str, items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let mut results = Vec::with_capacity(items.len());
     each(things, items, work, |done| {
@@ -31,8 +34,8 @@ pub fn map<T: Sync, R: Send>(things: &str, items: &[T], work: impl Fn(&T) -> R +
     results
 }
 
-/// The same, but `take` gets the results as they come, in the order of the items: all that are there by then. Once it breaks
-/// off, nothing more is begun.
+/// Like [`map`], but passes the results to `take` as they are completed, in the order of the items.
+/// Once it breaks off, no item is started any more.
 pub fn each<T: Sync, R: Send>(
     things: &str,
     items: &[T],
@@ -49,7 +52,7 @@ pub fn each<T: Sync, R: Send>(
     thread::scope(|scope| {
         let spawn = |_: &usize| thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, run).is_ok();
         if (0..threads).filter(spawn).count() == 0 {
-            // Where no thread could be made, this one does it all.
+            // If no thread could be started, this one does all the work.
             _ = items.iter().try_for_each(|item| take(vec![work(item)]));
             return;
         }
@@ -65,20 +68,20 @@ pub fn each<T: Sync, R: Send>(
     });
 }
 
-/// Which items are begun, and the results that nobody has taken yet.
+/// Which items are started, and the results that have not been taken yet.
 struct WorkQueue<R> {
     items: usize,
     state: Mutex<WorkState<R>>,
-    /// The next result is there.
+    /// Notified when the next result is available.
     has_result: Condvar,
-    /// Results were taken.
+    /// Notified when results were taken.
     has_room: Condvar,
 }
 
 struct WorkState<R> {
     begun: usize,
     taken: usize,
-    /// A panic is passed on to whoever wants the results.
+    /// A panic is passed on to the thread that takes the results.
     done: BTreeMap<usize, thread::Result<R>>,
 }
 
@@ -92,7 +95,7 @@ impl<R> WorkQueue<R> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next item to work on; waits where too many results are not taken.
+    /// The next item to work on; waits while too many results are not taken.
     fn begin(&self) -> Option<usize> {
         let is_full = |state: &mut WorkState<R>| state.begun < self.items && state.begun >= state.taken + AHEAD_MAX;
         let mut state = self.has_room.wait_while(self.state(), is_full).unwrap_or_else(PoisonError::into_inner);
@@ -112,7 +115,7 @@ impl<R> WorkQueue<R> {
         }
     }
 
-    /// Waits for the next results; `None` after the last.
+    /// Waits for the next results; `None` after the last ones.
     fn take(&self, progress: &mut Progress<'_>) -> Option<Vec<thread::Result<R>>> {
         let mut state = self.state();
         while state.taken < self.items {
@@ -134,7 +137,7 @@ impl<R> WorkQueue<R> {
     }
 }
 
-/// Lets the threads of a queue end, however its results are left.
+/// Lets the threads of a queue end when the results are dropped.
 struct BreakOff<'q, R>(&'q WorkQueue<R>);
 
 impl<R> Drop for BreakOff<'_, R> {
@@ -144,11 +147,12 @@ impl<R> Drop for BreakOff<'_, R> {
     }
 }
 
-/// A line on a terminal that says how far the work is. It goes when something else is printed, and when the work is done.
+/// A line on a terminal that shows the progress. It is cleared before other output, and when the
+/// work is done.
 struct Progress<'p> {
     things: &'p str,
     total: usize,
-    /// When to draw next; `None` where nobody looks.
+    /// When to draw next; `None` if stderr is not a terminal.
     next: Option<Instant>,
     is_drawn: bool,
 }
@@ -163,7 +167,7 @@ impl<'p> Progress<'p> {
         if self.next.is_some_and(|next| Instant::now() >= next) {
             self.next = Some(Instant::now() + DRAW_INTERVAL);
             self.is_drawn = true;
-            // Results are given even where progress can't be shown.
+            // An error is ignored: results matter more than progress.
             _ = write!(io::stderr(), "\r\x1b[K{done} of {} {}", self.total, self.things);
         }
     }

@@ -1,6 +1,8 @@
-//! `skiff plane`: the control planes of a process that serves, made, copied, listed, deleted, and their clocks.
+//! `skiff plane`: creates, copies, lists and deletes the control planes of a running server, and
+//! sets their clocks.
 //!
-//! In: a kubeconfig of the main one, as kubectl finds it or in a data folder. Out: what `/skiff/v1` of it answers.
+//! Input: a kubeconfig of the main control plane, found as by kubectl or in a data folder. Output: the
+//! responses of its `/skiff/v1`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -182,7 +184,7 @@ enum PlaneOutput {
 }
 
 impl Plane {
-    /// Exit codes: 0 done, 1 for a failure.
+    /// Runs the subcommand. Exit codes: 0 if done, 1 for a failure.
     pub async fn run(self) -> ExitCode {
         let done = match self.command {
             PlaneCommand::Create(Create { named, new }) => {
@@ -211,7 +213,7 @@ impl Access {
     }
 }
 
-/// Asks, and reads the answer. Errors: why there is none, or the server's words.
+/// Sends a request, and decodes the response. Errors: why there is none, or the server's message.
 async fn ask(client: &ClusterClient, method: Method, path: &str, body: Option<&Value>) -> Result<Value, CommandError> {
     let content = body.map(|body| ("application/json", Bytes::from(json::encode(body))));
     let url = client.url();
@@ -230,7 +232,7 @@ async fn ask(client: &ClusterClient, method: Method, path: &str, body: Option<&V
 impl New {
     async fn run(&self, from: Option<&str>) -> Result<String, CommandError> {
         let client = self.access.client()?;
-        // The server has a working folder of its own.
+        // The server has another working directory.
         let path = self.path.as_deref().map(std::path::absolute).transpose()?;
         let path = path
             .as_deref()
@@ -311,7 +313,7 @@ impl ClockArgs {
         let client = if self.name == MAIN {
             main
         } else {
-            // Each plane has its clock behind its own port.
+            // Each plane's clock is served on its own port.
             let plane = ask(&main, Method::GET, &format!("{PLANES}/{}", self.name), None).await?;
             ClusterClient::new(Config::parse(plane.str_at(&["kubeconfig"])).map_err(ClusterError::from)?)?
         };
@@ -326,7 +328,7 @@ impl ClockArgs {
         Ok(format!("{}  {}{stands}\n", clock.str_at(&["time"]), clock.str_at(&["offset"])))
     }
 
-    /// What is to be changed; nothing where the clock is only asked for.
+    /// The change of the clock; `None` if it is only to be shown.
     fn change(&self) -> Option<Value> {
         let mut change = Map::default();
         for (field, text) in [("time", &self.set), ("offset", &self.offset), ("advance", &self.advance)] {

@@ -1,24 +1,29 @@
-//! The control planes of a process beside the main one: made empty or as copies of others, each with a port of its own.
+//! The control planes of a process beside the main one: created empty or as copies of others, each
+//! with a port of its own.
 //!
-//! In: which one is wanted. Out: where it is, and who may use it. All of them run the same code with the same options; they
-//! share what is compiled, documents, the processors and the threads, and each has its database, its clock, its users, its
-//! places for requests and its controllers, which begin with the first request.
+//! Input: which one is wanted. Output: its address, and the credentials for it. All of them run the same
+//! code with the same options; they share compiled definitions, documents, the processors and the
+//! threads. Each has its own database, clock, users, limits of requests in flight, and controllers,
+//! which start with the first request.
 //!
-//! # Whose credentials are good where
+//! # Which credentials are valid where
 //!
-//! A control plane believes no credential of another, but for those that are part of what was copied:
+//! A control plane accepts no credentials of another one, except for those that are part of the
+//! copied data:
 //!
-//! - Each has a certificate authority of its own, whose key never leaves the process. The certificates that it signed
-//!   are the server's and that of the administrator in the kubeconfig. So no client certificate of one is good in
-//!   another, and a client that trusts one server trusts no other. Nothing that was copied depends on the old one:
-//!   the authority that is published in namespaces is brought up to date as on any start.
-//! - Tokens of service accounts are in use, and in Secrets that are copied. So a copy believes those that its origin
-//!   had issued until then, for accounts that it has; it signs with a key of its own, and so does the origin go on to.
-//!   A token that is issued later is good where it was issued alone. What is later is told by the token's id, to the
-//!   microsecond by the machine's clock (`auth::jwt`), since the clocks of control planes may be set.
-//! - The users of `--token-auth-file` are options of the process, and good in all of them. The files of
-//!   `--service-account-signing-key-file` and `--service-account-key-file` count in the main one, and in its copies for
-//!   what was issued before.
+//! - Each has a certificate authority of its own, whose key never leaves the process. The only
+//!   certificates that it signed are the server's and that of the administrator in the kubeconfig.
+//!   So no client certificate of one control plane is valid in another, and a client that trusts
+//!   one server trusts no other. Nothing in a copy depends on the old authority: the one that is
+//!   published in namespaces is updated as on any start.
+//! - Service account tokens are in use, and in Secrets that are copied. So a copy accepts those
+//!   that its origin had issued before, for accounts that it has; it signs with a key of its own,
+//!   and the origin keeps its key. A token that is issued later is valid only where it was issued.
+//!   The time of issue is in the token's id, to the microsecond by the machine's clock
+//!   (`auth::jwt`), since the clocks of control planes may be set.
+//! - The users of `--token-auth-file` are options of the process, and valid in all control planes.
+//!   The files of `--service-account-signing-key-file` and `--service-account-key-file` apply to
+//!   the main one, and to its copies for tokens that were issued before.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -50,9 +55,9 @@ use crate::registry::Registry;
 use crate::server::{Connections, Gate, Kubeconfig, OpenConnections};
 use crate::store::{Config, Location, Storage, StoreError};
 
-/// How many there may be.
+/// How many control planes there may be beside the main one.
 const PLANES_MAX: usize = 4_096;
-/// How many sessions of TLS each remembers.
+/// How many TLS sessions each of them remembers.
 const SESSIONS: usize = 8;
 
 /// What a copy is made of.
@@ -60,28 +65,29 @@ const SESSIONS: usize = 8;
 pub struct Origin {
     pub registry: Arc<Registry>,
     pub issuer: Arc<TokenIssuer>,
-    /// The authoriser, for requests and for admission.
+    /// The authorizer for requests and admission.
     pub authorizer: Arc<dyn Authorizer>,
 }
 
-/// The control planes.
+/// The control planes beside the main one.
 pub struct Planes {
     server: Arc<Server>,
-    /// Where they listen.
+    /// The address that they listen on.
     ip: IpAddr,
     main: Origin,
     shared: Shared,
-    /// The places of connections.
+    /// The limit of open connections.
     places: OpenConnections,
     logs: Arc<[audit::Log]>,
     known: Mutex<BTreeMap<Arc<str>, PlaneState>>,
-    /// What is being made or ended holds a clone; the receiver ends when this and the last one are gone.
+    /// Each operation that creates or ends a control plane holds a clone; the receiver ends when
+    /// this and the last clone are dropped.
     at_work: Mutex<Option<mpsc::Sender<Infallible>>>,
     all_done: tokio::sync::Mutex<mpsc::Receiver<Infallible>>,
 }
 
 enum PlaneState {
-    /// Its name is taken: it is being made, or ends.
+    /// The name is taken: the control plane is being created or ended.
     Changing,
     Running(Running),
 }
@@ -94,17 +100,18 @@ struct Running {
 }
 
 impl Running {
-    /// Ends its watches, waits for its requests, and closes its database.
+    /// Ends the watches, waits for the requests, and closes the database.
     async fn end(self) {
         self.connections.shut_down(None).await;
         self.controllers.abort();
-        // What they still did would find the database closed.
+        // Wait for them: otherwise they might find the database closed.
         _ = self.controllers.await;
         self.origin.registry.storage.close().await;
     }
 }
 
-/// A name that is taken while its control plane is made or ended, which is awaited before the process ends.
+/// A name that is reserved while its control plane is created or ended; the process waits for it
+/// before it ends.
 struct Taken {
     planes: Arc<Planes>,
     name: Arc<str>,
@@ -121,7 +128,7 @@ impl Drop for Taken {
 }
 
 impl Planes {
-    /// None yet, beside `main`, whose options are those of `server`.
+    /// No control planes yet, beside `main`; all have the options of `server`.
     pub fn new(
         server: Arc<Server>,
         ip: IpAddr,
@@ -135,7 +142,8 @@ impl Planes {
         Planes { server, ip, main, shared, places, logs, known: Mutex::default(), at_work, all_done }
     }
 
-    /// Ends all, also those that are being made; from then on none can be made.
+    /// Ends all control planes, including those that are being created; from then on none can be
+    /// created.
     pub async fn end(&self) {
         drop(lock(&self.at_work).take());
         _ = self.all_done.lock().await.recv().await;
@@ -151,7 +159,7 @@ impl Planes {
         lock(&self.known)
     }
 
-    /// Takes a name, or one that is made up.
+    /// Reserves a name, or a generated one.
     fn take(self: &Arc<Self>, name: Option<String>) -> Result<Taken, Status> {
         let at_work = self.at_work()?;
         let mut known = self.known();
@@ -169,7 +177,7 @@ impl Planes {
         }
     }
 
-    /// Takes the control plane `name` out of those that run; `None` where there is none of that name.
+    /// Takes a running control plane by name, to end it; `None` if there is none.
     fn take_running(self: &Arc<Self>, name: &str) -> Result<Option<(Taken, Running)>, Status> {
         let at_work = self.at_work()?;
         let mut known = self.known();
@@ -183,7 +191,7 @@ impl Planes {
         }
     }
 
-    /// What is held while one is made or ended. Errors: the process ends.
+    /// A guard to hold while a control plane is created or ended. Errors: the process is stopping.
     fn at_work(&self) -> Result<mpsc::Sender<Infallible>, Status> {
         lock(&self.at_work).clone().ok_or_else(|| Status::service_unavailable("the server is stopping"))
     }
@@ -212,7 +220,8 @@ impl Planes {
         begun
     }
 
-    /// What runs beside the requests of one: what is wanted, or what runs in all.
+    /// The controllers and nodes of a new control plane: the requested ones, or those of the
+    /// process.
     fn beside(&self, wanted: Option<&WantedWorkloads>) -> Result<(Switches, NodePlan), Failed> {
         let server = &self.server;
         let Some(wanted) = wanted else { return Ok((server.switches, server.nodes.clone())) };
@@ -223,7 +232,7 @@ impl Planes {
         Ok((switches, NodePlan { stages, ..workloads.nodes() }))
     }
 
-    /// The parts of a new one that are copied, or empty.
+    /// The state of a new control plane: a copy of `from`, or empty.
     async fn origin_of_new(&self, from: Option<Origin>, path: Option<PathBuf>) -> Result<Origin, Failed> {
         let clock = from.as_ref().map(|from| from.registry.clock.copy()).unwrap_or_default();
         let config = Config {
@@ -242,7 +251,8 @@ impl Planes {
             let registry = self.server.registry(storage, definitions, policy, Arc::clone(&authorizer), clock);
             return Ok(Origin { registry: Arc::new(registry), issuer, authorizer });
         };
-        // All is compiled, so that no copy has to; and what was made of what is stored is taken before that is copied.
+        // Compile everything first, so the copy need not; and take what was derived from the stored
+        // objects before these are copied.
         from.registry.resources().await.map_err(Failed::Status)?;
         let definitions = from.registry.definitions.copy();
         let known = from.registry.policy.as_ref().map(|policy| policy.current());
@@ -254,7 +264,7 @@ impl Planes {
         Ok(Origin { registry: Arc::new(Registry { deferred, ..registry }), issuer, authorizer })
     }
 
-    /// Fills a new one where it is empty, and has it answer.
+    /// Populates a new control plane if it is empty, and starts to serve it.
     async fn serve(
         &self,
         (name, from): (&Arc<str>, Option<String>),
@@ -290,7 +300,7 @@ impl Planes {
             signer: Some(Arc::new(authority)),
             issuer: Some(Arc::clone(&origin.issuer)),
         };
-        // Last, as they would go on where anything before fails.
+        // Started last, as they would keep running if a previous step failed.
         let controllers = controllers::start(Arc::clone(&origin.registry), switches, nodes, authority, begin);
         let plane = Plane { name: Arc::clone(name), from, url, kubeconfig, authority_pem, created: Timestamp::now() };
         Ok(Running { plane: Arc::new(plane), origin, connections, controllers })
@@ -298,7 +308,7 @@ impl Planes {
 }
 
 impl Taken {
-    /// Makes the control plane of this name.
+    /// Creates the control plane of this name.
     async fn make(self, wanted: PlaneRequest) -> Result<Arc<Plane>, Status> {
         let running = self.planes.begin(&self.name, wanted).await.map_err(Failed::into_status)?;
         let plane = Arc::clone(&running.plane);
@@ -306,7 +316,7 @@ impl Taken {
         Ok(plane)
     }
 
-    /// Ends what had this name, which is free then.
+    /// Ends the control plane of this name, which is then free.
     async fn end(self, running: Running) -> Arc<Plane> {
         let plane = Arc::clone(&running.plane);
         running.end().await;
@@ -345,8 +355,8 @@ impl http::Planes for Planes {
     }
 }
 
-/// Runs `work` in a task of its own: a client that is gone before its answer does not leave a database half open or
-/// half closed.
+/// Runs `work` in a task of its own, so that a client that disconnects does not leave a database
+/// half open or half closed.
 async fn to_its_end<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Result<T, Status> {
     tokio::spawn(work).await.map_err(|error| Status::internal_error(&error.to_string()))
 }
@@ -355,7 +365,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Why a new one can't be made.
+/// Why a control plane can't be created.
 enum Failed {
     Status(Status),
     Store(StoreError),
@@ -366,7 +376,7 @@ impl Failed {
     fn into_status(self) -> Status {
         match self {
             Failed::Status(status) => status,
-            // The caller named the file, or what can't be copied.
+            // The caller's mistake: the name of the file, or a source that can't be copied.
             Failed::Store(error @ StoreError::Exists(_)) => {
                 Status { code: 409, reason: "AlreadyExists".into(), ..Status::bad_request(&error.to_string()) }
             }
@@ -395,7 +405,7 @@ impl From<ServingFailure> for Failed {
     }
 }
 
-/// What else can go wrong is told in words.
+/// Other errors have only a text.
 fn told(error: impl fmt::Display) -> Failed {
     Failed::Other(error.to_string())
 }

@@ -1,43 +1,46 @@
-//! What commands write: findings to stdout, everything else to stderr.
+//! The output of commands: results go to stdout, everything else to stderr.
 //!
-//! Neither ever ends a command: whoever reads may have seen enough, and a disk may be full. The macros of the standard
-//! library panic then, so none of them stands in this crate (`tests/tidy.rs`).
+//! An error of either never ends a command: the reader may have closed the pipe, and a disk may be
+//! full. The macros of the standard library panic then, so this crate does not use them
+//! (`tests/tidy.rs`).
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 
-/// Wrong use, or what can't be read or written.
+/// The exit code for wrong use, or for something that can't be read or written.
 pub const UNUSABLE: u8 = 2;
 
-/// Tells on stderr what went wrong or was done. Where that can't be written, there is nobody to tell.
+/// Prints a message with the program's name on stderr. An error is ignored, as it can't be
+/// reported.
 pub fn tell(message: impl Display) {
     note(format_args!("skiff: {message}"));
 }
 
-/// Writes a line to stderr, as it is.
+/// Writes a line to stderr as it is.
 pub fn note(line: impl Display) {
-    // One write, so that lines of several processes don't mix.
+    // A single write, so that lines of several processes are not mixed.
     _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
-/// Writes what a command found to stdout. Returns `code`, or 2 where that can't be written; a reader that has seen enough
-/// is not a fault.
+/// Writes the result of a command to stdout. Returns `code`, or 2 if that can't be written; a
+/// closed pipe is not an error.
 pub fn output(text: impl AsRef<[u8]>, code: ExitCode) -> ExitCode {
     let mut out = Stdout::default();
     _ = out.write(text);
     out.finish(code)
 }
 
-/// Stdout of a command that tells what it finds as it finds it.
+/// The stdout of a command that prints results as it finds them.
 #[derive(Default)]
 pub struct Stdout {
     is_unwritable: bool,
 }
 
 impl Stdout {
-    /// Writes at once. Breaks off where nobody reads any more, and where nothing can be written, which is told.
+    /// Writes at once. Breaks off if the pipe is closed, and if stdout can't be written, which is
+    /// reported.
     pub fn write(&mut self, text: impl AsRef<[u8]>) -> ControlFlow<()> {
         let mut out = io::stdout().lock();
         let Err(error) = out.write_all(text.as_ref()).and_then(|()| out.flush()) else {
@@ -50,13 +53,13 @@ impl Stdout {
         ControlFlow::Break(())
     }
 
-    /// `code`, or 2 where something could not be written.
+    /// `code`, or 2 if something could not be written.
     pub fn finish(self, code: ExitCode) -> ExitCode {
         if self.is_unwritable { ExitCode::from(UNUSABLE) } else { code }
     }
 }
 
-/// How a command ends: with 2 where something could not be read, with 1 where something is not as it should be.
+/// The exit code of a command: 2 if something could not be read, 1 if something is wrong.
 pub fn ending(is_readable: bool, is_fine: bool) -> ExitCode {
     match (is_readable, is_fine) {
         (false, _) => ExitCode::from(UNUSABLE),
@@ -65,12 +68,12 @@ pub fn ending(is_readable: bool, is_fine: bool) -> ExitCode {
     }
 }
 
-/// Whether stdout is a terminal whose user wants colours.
+/// Whether stdout is a terminal, and `NO_COLOR` is not set.
 pub fn is_styled() -> bool {
     io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
-/// `text` with `hidden` in place of the passwords in its URLs (`SCHEME://USER:PASSWORD@HOST`).
+/// Replaces the passwords in the URLs of `text` (`SCHEME://USER:PASSWORD@HOST`) by `hidden`.
 pub fn without_passwords(text: &str, hidden: &str) -> String {
     let mut told = String::with_capacity(text.len());
     let mut rest = text;
@@ -78,7 +81,7 @@ pub fn without_passwords(text: &str, hidden: &str) -> String {
         told.push_str(before);
         told.push_str("://");
         rest = after;
-        // A password may have what should stand escaped in it: rather too much is hidden.
+        // The password may contain characters that should be escaped: rather hide too much.
         let url = &after[..after.find([' ', '\n', '\'']).unwrap_or(after.len())];
         if let Some((user, _)) = url.rsplit_once('@')
             && let Some((name, _)) = user.split_once(':')

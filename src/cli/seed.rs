@@ -1,4 +1,5 @@
-//! What a server begins with: the definitions and objects of `--crds`, at its start and whenever a file of theirs changes.
+//! The initial contents of a server: the definitions and objects of `--crds`, applied at startup
+//! and whenever one of their files changes.
 
 use std::collections::HashMap;
 use std::io;
@@ -16,21 +17,21 @@ use crate::meta::Status;
 use crate::registry::Registry;
 use crate::value::Value;
 
-/// What could not be read, or was refused, a line each.
+/// The errors, one per line.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", .0.join("\n"))]
 pub struct SeedError(Vec<String>);
 
-/// Files and folders with manifests, and what of them was applied.
+/// Files and folders with manifests, and what was applied of them.
 #[derive(Default)]
 pub struct Seed {
     paths: Vec<PathBuf>,
-    /// Whether files are looked at as long as the server runs.
+    /// Whether files are watched while the server runs.
     follows: bool,
     applied: HashMap<String, Value>,
 }
 
-/// What came of applying; later times are told one by one.
+/// The result of applying the manifests at startup; later changes are printed one by one.
 #[derive(Default)]
 struct ApplySummary {
     definitions: usize,
@@ -47,10 +48,11 @@ impl Seed {
         self.paths.is_empty()
     }
 
-    /// Applies everything, definitions first, and waits until these are served: a client may use them as soon as the server
-    /// is ready.
+    /// Applies everything, definitions first, and waits until these are served: clients may use
+    /// them as soon as the server is ready.
     ///
     /// # Errors
+    ///
     /// What can't be read, and what is refused.
     pub async fn begin(&mut self, registry: &Registry) -> Result<(), SeedError> {
         let ApplySummary { definitions, objects, faults } = self.apply(registry).await;
@@ -63,10 +65,12 @@ impl Seed {
         Ok(())
     }
 
-    /// Applies what changes, as long as the server runs. What is gone from the files stays where it is.
+    /// Applies changes while the server runs. Objects that disappear from the files are not
+    /// deleted.
     ///
     /// # Errors
-    /// The thread that looks at the files can't be started.
+    ///
+    /// The thread that watches the files can't be started.
     pub fn follow(mut self, registry: Arc<Registry>) -> io::Result<()> {
         if !self.follows {
             return Ok(());
@@ -89,8 +93,8 @@ impl Seed {
         Ok(())
     }
 
-    /// Applies what is not as it was applied last. What can't be read, which may be half written, hides nothing else: it is read
-    /// again when it changes.
+    /// Applies what differs from its last applied state. A file that can't be read, perhaps because
+    /// it is half written, does not hinder the others: it is read again when it changes.
     async fn apply(&mut self, registry: &Registry) -> ApplySummary {
         let sources = documents::read_each(&self.paths);
         let mut new: Vec<(String, &str, &Value)> = Vec::new();
@@ -101,7 +105,7 @@ impl Seed {
                 new.push((key, &source.name, object));
             }
         }
-        // What others stand in comes first; the rest keeps its order.
+        // Definitions and namespaces come first, as others need them; the rest keeps its order.
         new.sort_by_key(|(_, _, object)| (!is_definition(object), object.str_at(&["kind"]) != "Namespace"));
         let is_first = self.applied.is_empty();
         let faults = sources.iter().filter(|source| !is_example(source)).flat_map(|source| &source.faults);
@@ -116,26 +120,26 @@ impl Seed {
                 Ok(()) if is_definition(object) => outcome.definitions += 1,
                 Ok(()) => outcome.objects += 1,
             }
-            // What was refused is tried again when it changes.
+            // A refused object is tried again when it changes.
             self.applied.insert(key, object.clone());
         }
         outcome
     }
 }
 
-/// Whether a file is an example of a suite, which `skiff test` runs: it may be one that is to be refused.
+/// Whether a file is an example of a suite for `skiff test`: it may be one that must be refused.
 fn is_example(source: &ManifestText) -> bool {
     let folder = Path::new(&source.name).parent();
     let is_named = folder.and_then(Path::file_name).is_some_and(|name| name == "valid" || name == "invalid");
     is_named && folder.and_then(Path::parent).is_some_and(|above| above.join("crd.yaml").is_file())
 }
 
-/// Suites and the values of charts are not objects.
+/// Whether a document is an object; suites and the values of charts are not.
 fn is_object(value: &Value) -> bool {
     ["apiVersion", "kind"].iter().all(|field| !value.str_at(&[field]).is_empty())
 }
 
-/// `Kind.group namespace/name`; of a definition its name.
+/// Formats `Kind.group namespace/name`; for a definition, its name.
 fn title(object: &Value) -> String {
     if is_definition(object) {
         return object.str_at(&["metadata", "name"]).to_owned();

@@ -140,17 +140,18 @@ enum DurabilityArg {
 /// Why a version can't be emulated.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum EmulatedError {
-    /// It is not the version of kube-apiserver.
+    /// It is the version of a component other than kube-apiserver.
     #[error("component not registered: {0}")]
     Component(String),
-    /// It does not answer.
+    /// The minor version is invalid or not supported.
     #[error(transparent)]
     Minor(#[from] MinorError),
 }
 
-/// Reads `1.34` or `kube=1.34`, as kube-apiserver's `--emulated-version` has it.
+/// Parses `1.34` or `kube=1.34`, as in kube-apiserver's `--emulated-version`.
 ///
 /// # Errors
+///
 /// Another component, or a version that can't be emulated.
 pub fn emulated(text: &str) -> Result<Minor, EmulatedError> {
     match text.split_once('=') {
@@ -161,7 +162,8 @@ pub fn emulated(text: &str) -> Result<Minor, EmulatedError> {
 }
 
 impl Serve {
-    /// Serves until it is told to stop. Exit codes: 0 for a clean end, 1 for a failure, 2 for wrong use.
+    /// Serves until it is told to stop. Exit codes: 0 for a clean end, 1 for a failure, 2 for wrong
+    /// use.
     pub async fn run(mut self) -> ExitCode {
         if self.workloads.is_cluster() {
             self.admission.switch_on(SERVICE_ACCOUNT);
@@ -199,7 +201,7 @@ impl Serve {
                 return ExitCode::from(2);
             }
         };
-        // Until the server has ended.
+        // Held until the server has ended.
         let _temporary =
             match self.temporary.map(|parent| Temporary::begin(&self.database.data_dir, parent)).transpose() {
                 Ok(temporary) => temporary,
@@ -230,7 +232,7 @@ impl Serve {
         }])
     }
 
-    /// What is to be served, once the data folder is there.
+    /// Builds the server from the arguments, and creates the data folder.
     fn server(self, switches: Switches, nodes: NodePlan) -> Result<Server, ServingFailure> {
         let folder = &self.database.data_dir;
         let made = folder.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists()).last();
@@ -286,7 +288,7 @@ impl Serve {
     }
 }
 
-/// `ADDR:PORT`, or `HOST:PORT`, whose first address counts; of IPv4 if there is one.
+/// Parses `ADDR:PORT`, or `HOST:PORT`, which is resolved to its first address, preferably IPv4.
 fn address(text: &str) -> Result<SocketAddr, AddressError> {
     if let Ok(address) = text.parse() {
         return Ok(address);
@@ -305,7 +307,8 @@ enum AddressError {
     Absent(String),
 }
 
-/// The context `name` in the file that kubectl would write: of several in $KUBECONFIG the first that is there, or the last.
+/// The context `name` in the file that kubectl would write: of several files in $KUBECONFIG the
+/// first that exists, or else the last.
 fn merged(name: String) -> Result<MergedContext, ServingFailure> {
     let listed = env::var_os("KUBECONFIG").filter(|value| !value.is_empty());
     let listed: Vec<PathBuf> =
@@ -316,7 +319,7 @@ fn merged(name: String) -> Result<MergedContext, ServingFailure> {
     Ok(MergedContext { file, name })
 }
 
-/// A line a request on standard error, where `SKIFF_TRACE=requests` asks for it.
+/// A log with one line per request on standard error, if `SKIFF_TRACE=requests` is set.
 pub fn traced() -> Option<audit::Log> {
     let wanted = env::var("SKIFF_TRACE").unwrap_or_default();
     wanted.split(',').any(|word| word == "requests").then(|| audit::Log::brief(io::stderr()))

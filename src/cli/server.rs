@@ -1,5 +1,5 @@
-//! What an API server is to be, and what it is built of: the same for `skiff serve`, for a stand-in for kube-apiserver, and for the
-//! further control planes of either.
+//! The configuration of an API server, and how its parts are built: shared by `skiff serve`, the
+//! stand-in for kube-apiserver, and the additional control planes of either.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -23,18 +23,18 @@ use crate::meta::Status;
 use crate::registry::{Converter, Definitions, Lifetimes, Registry, StoredPolicy};
 use crate::store::{Config, Storage};
 
-/// What a server is to be.
+/// The configuration of a server.
 pub struct Server {
     pub listen: SocketAddr,
-    /// Where plain HTTP is served as well.
+    /// The address that also serves plain HTTP.
     pub insecure_listen: Option<SocketAddr>,
-    /// Where a page for browsers is served, and whether it may change objects.
+    /// The page for browsers, and whether it may change objects.
     pub ui: Option<PageRequest>,
     pub store: Config,
     pub credentials: Credentials,
-    /// What is applied at the start.
+    /// The manifests that are applied at startup.
     pub seed: Seed,
-    /// The folder that was made for this server: it goes again where the start fails.
+    /// The folder that was created for this server: it is removed if the start fails.
     pub made: Option<PathBuf>,
     pub runtime_config: RuntimeConfig,
     pub admission: Admission,
@@ -42,16 +42,16 @@ pub struct Server {
     pub network: Network,
     pub lifetimes: Lifetimes,
     pub switches: Switches,
-    /// The nodes that are simulated.
+    /// The simulated nodes.
     pub nodes: NodePlan,
     pub logs: Vec<audit::Log>,
     pub limits: Limits,
-    /// Whether it ends without waiting for anything.
+    /// Whether the server ends without waiting for anything.
     pub ends_at_once: bool,
 }
 
 impl Server {
-    /// What serves the objects in a storage.
+    /// Builds the registry that serves the objects in a storage.
     pub fn registry(
         &self,
         storage: Storage,
@@ -84,10 +84,10 @@ impl Server {
         }
     }
 
-    /// Makes the first namespaces and, where they count, the default roles.
+    /// Creates the initial namespaces and objects and, if RBAC is enabled, the default roles.
     pub async fn populate(&self, registry: &Arc<Registry>) -> Result<(), ServingFailure> {
         let refused = |what: &str, status: Status| ServingFailure(format!("{what}: {}", status.message));
-        // Together, so that they are on disk at the cost of one.
+        // Both at once, so that they share one write to disk.
         tokio::try_join!(registry.make_initial_namespaces(), registry.make_initial_objects())
             .map_err(|status| refused("the first objects can't be made", status))?;
         if registry.policy.is_some() {
@@ -103,7 +103,8 @@ impl Server {
     }
 }
 
-/// The address as clients reach it: one that stands for all addresses is reached on this machine.
+/// The address as clients reach it: a server that listens on all addresses is reached on this
+/// machine.
 pub fn reachable(address: SocketAddr) -> String {
     if address.ip().is_unspecified() { format!("127.0.0.1:{}", address.port()) } else { address.to_string() }
 }

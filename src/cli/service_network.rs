@@ -1,4 +1,4 @@
-//! The flags that say what services get, and where this server is reached as one.
+//! The flags for the addresses and ports of services, and the address of this server as a service.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use tokio::time::timeout;
 use crate::kinds::services::allocate::PortRange;
 use crate::registry::{Advertised, Registry, ServiceNetwork, ServiceRanges};
 
-/// How often it is looked whether something is missing. Source: kube-apiserver's interval.
+/// How often missing objects are looked for. Source: kube-apiserver's interval.
 const REPAIR_INTERVAL: Duration = Duration::from_secs(10);
-/// How long the start waits for objects that others may hold up.
+/// How long the start waits for objects that others may delay.
 const START_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Args)]
@@ -33,13 +33,13 @@ impl Network {
     }
 }
 
-/// Makes the service `kubernetes` and what belongs to it, as far as nobody refuses that.
+/// Creates the service `kubernetes` and its endpoints; errors are only logged.
 pub async fn make(registry: &Arc<Registry>, advertised: Advertised) {
-    // Webhooks may take their time.
+    // Webhooks may be slow.
     _ = timeout(START_TIMEOUT, attempt(registry, advertised)).await;
 }
 
-/// [`make`], and goes on to look after it.
+/// Like [`make`], and keeps repairing the objects.
 pub async fn keep(registry: &Arc<Registry>, advertised: Advertised) -> JoinHandle<()> {
     make(registry, advertised).await;
     let registry = Arc::clone(registry);
@@ -65,8 +65,8 @@ async fn attempt(registry: &Arc<Registry>, advertised: Advertised) {
     }
 }
 
-/// Where a server that listens on `address` is reached from other machines: one that listens on all addresses or on this
-/// machine alone says which one the machine has.
+/// The address under which other machines reach a server that listens on `address`; for all
+/// addresses or a loopback address, that is the machine's own address.
 pub fn advertised(address: SocketAddr) -> Advertised {
     let ip = match address.ip() {
         ip if ip.is_unspecified() || ip.is_loopback() => own_address(ip),
@@ -75,9 +75,10 @@ pub fn advertised(address: SocketAddr) -> Advertised {
     Advertised { ip, port: address.port() }
 }
 
-/// The address of this machine from which others of the family are reached; nothing is sent to find it.
+/// The address of this machine from which others of the family are reached; no packet is sent to
+/// find it.
 fn own_address(family: IpAddr) -> Option<IpAddr> {
-    // Reserved for documentation, and routed as any other.
+    // Addresses that are reserved for documentation, and routed like any other.
     let (any, elsewhere) = match family {
         IpAddr::V4(_) => ("0.0.0.0:0", "192.0.2.1:9"),
         IpAddr::V6(_) => ("[::]:0", "[2001:db8::1]:9"),

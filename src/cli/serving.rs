@@ -1,4 +1,5 @@
-//! A server that runs, from its start until it is told to stop: `skiff serve`, or a stand-in for kube-apiserver.
+//! A running server, from its start until it is told to stop: `skiff serve`, or a stand-in for
+//! kube-apiserver.
 
 use std::io::IsTerminal as _;
 use std::net::{IpAddr, SocketAddr};
@@ -31,7 +32,8 @@ use crate::registry::{Advertised, Definitions, Registry, Resource};
 use crate::server::{Connections, Gate, OpenConnections, connections_max, stop_requested, threads};
 use crate::store::Storage;
 
-/// How long a server may take to end that is to end at once: answers on their way are sent, and no more.
+/// How long the shutdown may take if a server is to end at once: only responses that are already on
+/// their way are sent.
 const DRAIN_AT_ONCE: Duration = Duration::from_millis(5);
 
 impl Server {
@@ -77,7 +79,7 @@ impl Server {
         let controllers = self.controllers(&registry, &credentials, &issuer, &begin);
         let mut seed = std::mem::take(&mut self.seed);
         if !seed.is_empty() {
-            // They decide on what is registered.
+            // The controllers decide about the definitions that are registered.
             begin.notify_one();
         }
         let advertised = service_network::advertised(address);
@@ -119,12 +121,13 @@ impl Server {
     }
 
     fn shared(&self) -> (Shared, OpenConnections) {
-        // Without an answer there is no runtime, and nothing gets here.
+        // Without this value there is no runtime, so this code is not reached.
         let beside = threads().map_or(1, |threads| threads.blocking);
         (Shared::among(beside, Arc::clone(&self.store.memory)), OpenConnections::new(connections_max()))
     }
 
-    /// What answers requests, and the further control planes, which share with it what is limited.
+    /// The application that answers requests, and the additional control planes, which share its
+    /// limits.
     fn app(
         self: &Arc<Self>,
         main: Origin,
@@ -170,7 +173,7 @@ impl Server {
     }
 }
 
-/// Says that the server is ready: in a line for programs, in some more for people.
+/// Prints that the server is ready: one line for programs, more for people.
 async fn announce(registry: &Registry, url: &str, kubeconfig: &Path) {
     if !io::stdout().is_terminal() {
         _ = output(format!("ready {url}\n"), ExitCode::SUCCESS);
@@ -186,13 +189,13 @@ async fn announce(registry: &Registry, url: &str, kubeconfig: &Path) {
         text.push_str(&format!("  {name:<width$}  {api_version}\n"));
     }
     text.push_str(&format!("  and {} built-in resources\n", built_in.len()));
-    // Whichever folder it is pasted in.
+    // The command works in every folder.
     let kubeconfig = std::path::absolute(kubeconfig).unwrap_or_else(|_| kubeconfig.to_owned());
     text.push_str(&format!("\n  export KUBECONFIG={}\n\n", kubeconfig.display()));
     _ = output(text, ExitCode::SUCCESS);
 }
 
-/// All that ends with a server.
+/// The parts that end with a server.
 struct Served {
     connections: Connections<Router>,
     pages: Option<Connections<PlaygroundPage>>,
@@ -205,7 +208,7 @@ struct Served {
 }
 
 impl Served {
-    /// Ends it: answers on their way are sent, and nothing more where it is to end at once.
+    /// Ends the server: responses on their way are sent, and nothing more if `at_once`.
     async fn end(self, at_once: bool) {
         self.shared.processor().stop();
         let drain = at_once.then_some(DRAIN_AT_ONCE);
@@ -215,7 +218,8 @@ impl Served {
             }
         };
         tokio::join!(self.connections.shut_down(drain), of_pages);
-        // A server that is stopped at once may not have made the deferred objects yet: the next one does.
+        // A server that is stopped at once may not have created the deferred objects yet: the next
+        // one does.
         self.tasks.iter().for_each(JoinHandle::abort);
         if at_once {
             return;
@@ -250,12 +254,12 @@ async fn open_page(wanted: Option<PageRequest>, api: &Router) -> Result<Option<O
     }
 }
 
-/// Makes the objects that need not be there at the start: requests for them wait.
+/// Creates the objects that are not needed at startup: requests for them wait.
 fn make_deferred(registry: Arc<Registry>) -> JoinHandle<()> {
     tokio::spawn(async move { registry.make_deferred_objects().await })
 }
 
-/// Serves a page, and says where.
+/// Serves a page, and prints its address.
 fn serve_page(opened: Opened, gate: Gate) -> Connections<PlaygroundPage> {
     opened.announce();
     let pages = Connections::new(opened.page, gate, CONNECTIONS_MAX);

@@ -1,8 +1,8 @@
-//! Why a server can't be started, in words.
+//! Why a server can't be started, as text.
 
 use std::fmt;
 
-/// What is worth telling before the process ends.
+/// The message that is printed before the process ends.
 pub struct ServingFailure(pub String);
 
 impl<E: fmt::Display> From<E> for ServingFailure {

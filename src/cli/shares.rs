@@ -1,6 +1,6 @@
-//! Costs beside their limits, for people.
+//! Formats costs together with their limits.
 
-/// `1,234 (0.1% of 1,000,000)`.
+/// Formats `1,234 (0.1% of 1,000,000)`.
 pub fn share(cost: u64, limit: u64) -> String {
     let percent = percent(cost, limit);
     let shown = match percent {
@@ -9,12 +9,12 @@ pub fn share(cost: u64, limit: u64) -> String {
         percent if percent > 0.0 && percent < 0.1 => "less than 0.1% of".to_owned(),
         percent => format!("{percent:.1}% of"),
     };
-    // Where counting ends, the cost is at least this.
+    // The counter is saturated: the cost is at least this.
     let at_least = if cost == u64::MAX { "at least " } else { "" };
     format!("{at_least}{} ({shown} {})", grouped(cost), grouped(limit))
 }
 
-/// With a comma after each three digits.
+/// Formats a number with a comma after every three digits.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);

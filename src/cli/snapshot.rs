@@ -1,4 +1,4 @@
-//! `skiff snapshot`: a database saved to a file, and restored from one.
+//! `skiff snapshot`: saves a database to a file, and restores it from one.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -52,7 +52,7 @@ struct Restore {
     raise_revision: i64,
 }
 
-/// What is worth telling.
+/// The message about a failure.
 struct SnapshotFailure(String);
 
 impl From<StoreError> for SnapshotFailure {
@@ -62,7 +62,7 @@ impl From<StoreError> for SnapshotFailure {
 }
 
 impl Snapshot {
-    /// Exit codes: 0 done, 1 for a failure.
+    /// Runs the subcommand. Exit codes: 0 if done, 1 for a failure.
     pub async fn run(self) -> ExitCode {
         let done = match self.command {
             SnapshotCommand::Save(save) => save.run().await,

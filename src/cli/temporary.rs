@@ -1,6 +1,7 @@
-//! A server that leaves nothing: it ends with the process that started it, and its data folder ends with it.
+//! A server that leaves nothing behind: it ends with the process that started it, and its data
+//! folder is removed.
 //!
-//! The folder's name is its caller's to say, so `tempfile`, which makes up names, is of no use here.
+//! The caller chooses the folder's name, so `tempfile`, which generates names, is of no use here.
 
 use std::fs;
 use std::io;
@@ -16,12 +17,13 @@ pub struct Temporary {
 }
 
 impl Temporary {
-    /// Makes the folder, for this user alone, and has this process end with its parent, whose number may be known.
+    /// Creates the folder, private to this user, and makes this process end with its parent, whose
+    /// id may be known.
     ///
     /// # Errors
     ///
-    /// The folder is there already: what is in it may be somebody's. It can't be made, or the system does not tell when
-    /// the parent ends, or it is gone already.
+    /// The folder already exists, and its contents may be somebody's; or it can't be created; or
+    /// the system can't notify when the parent ends; or the parent has ended already.
     pub fn begin(folder: &Path, parent: Option<NonZeroU32>) -> io::Result<Self> {
         private::folders().create(folder)?;
         let temporary = Temporary { folder: folder.to_owned() };
@@ -32,7 +34,7 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // Where that is refused there is nobody left to tell.
+        // An error is ignored: there is nobody left to report it to.
         _ = fs::remove_dir_all(&self.folder);
     }
 }
@@ -55,7 +57,7 @@ mod tests {
     #[tokio::test]
     async fn a_parent_that_is_gone_leaves_nothing() {
         let folder = std::env::temp_dir().join(format!("skiff-temporary-orphan-{}", std::process::id()));
-        // This process is not its own parent.
+        // The process is not its own parent.
         let begun = Temporary::begin(&folder, NonZeroU32::new(std::process::id()));
         assert_eq!(
             begun.err().map(|error| error.to_string()).as_deref(),

@@ -1,11 +1,11 @@
-//! A text by its lines.
+//! A text with access by line.
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use crate::work;
 
-/// A text that many share; its lines are counted once, when the first is asked for.
+/// A shared text; the starts of its lines are computed when a line is first requested.
 #[derive(Clone)]
 pub struct SharedText(Arc<Lines>);
 
@@ -30,7 +30,7 @@ impl Deref for SharedText {
 }
 
 impl SharedText {
-    /// A line without its end, by its number from 1.
+    /// A line without its line break, by its number from 1.
     pub fn line(&self, number: usize) -> Option<&str> {
         work::step();
         let text = &self.0.text;

@@ -1,4 +1,5 @@
-//! `skiff serve --ui`: the page of `skiff playground` with a look at the server, on a port of its own.
+//! `skiff serve --ui`: the page of `skiff playground` with access to the server, on a port of its
+//! own.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
@@ -32,10 +33,10 @@ pub struct Ui {
     ui_listen: Option<SocketAddr>,
 }
 
-/// Where the page is unless told otherwise.
+/// The default address of the page.
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 6481);
 
-/// What was asked of the page.
+/// The requested settings of the page.
 #[derive(Clone, Copy)]
 pub struct PageRequest {
     listen: Option<SocketAddr>,
@@ -49,13 +50,13 @@ impl Ui {
         is_wrong.then_some("--ui-listen takes a loopback address: the page is for this machine")
     }
 
-    /// The page that is to be served, if one is.
+    /// The requested page, if any.
     pub fn wanted(&self) -> Option<PageRequest> {
         self.ui.map(|writes| PageRequest { listen: self.ui_listen, writes })
     }
 }
 
-/// A page that listens, and the link to it.
+/// A page with its listener, and the link to it.
 pub struct Opened {
     pub page: PlaygroundPage,
     pub listener: TcpListener,
@@ -63,15 +64,16 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// The page over `api`, whose every request is one of the administrator.
+    /// Creates the page over `api`, whose requests are all made as the administrator.
     ///
     /// # Errors
+    ///
     /// The address is taken.
     pub async fn new(PageRequest { listen, writes }: PageRequest, api: Router) -> std::io::Result<Opened> {
         let listener = bind(listen, LISTEN).await?;
         let address = listener.local_addr()?;
         let token = PageToken::generate();
-        // Browsers keep what stands behind the mark to themselves.
+        // Browsers do not send the fragment to the server.
         let link = format!("http://{address}/#token={token}");
         Ok(Opened { page: PlaygroundPage::beside(address, LiveApi::new(api, token, writes)), listener, link })
     }

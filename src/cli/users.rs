@@ -1,4 +1,4 @@
-//! The arguments of `skiff serve` about users: who they are, and what they may do.
+//! The arguments of `skiff serve` about users: how they authenticate, and what they may do.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use crate::meta::minor::Minor;
 use crate::registry::{Current, Registry, StoredAccounts, StoredNodes, StoredPolicy};
 use crate::store::{Storage, StoreError};
 
-/// The issuer of service accounts' tokens, and their audience, unless others are named.
+/// The default issuer and audience of service account tokens.
 const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
-/// The name under which the key is kept that these tokens are signed with.
+/// The name of the secret with the key that signs these tokens.
 pub const SIGNING_KEY: &str = "service-account-key";
 
 #[derive(Args)]
@@ -81,7 +81,7 @@ pub enum AuthorizationMode {
 }
 
 impl AuthorizationMode {
-    /// As what decisions are counted.
+    /// The label by which its decisions are counted.
     fn named(&self) -> NamedAuthorizer {
         let of_mode = |mode: &'static str| NamedAuthorizer { r#type: mode, name: mode.to_lowercase() };
         match self {
@@ -95,7 +95,7 @@ impl AuthorizationMode {
 }
 
 impl Users {
-    /// Tells that everybody may do everything, if so.
+    /// Prints a warning if everybody may do everything.
     pub fn tell_if_open(&self) {
         if self.lets_everybody() {
             tell(
@@ -104,8 +104,8 @@ impl Users {
         }
     }
 
-    /// The authorisers, in the order of the modes, and the policy of roles and bindings, if it decides about anything. Of a
-    /// copy, `known` is what its origin had taken in.
+    /// The authorizers in the order of the modes, and the policy of roles and bindings, if it is
+    /// needed. For a copy, `known` is the state that its origin had loaded.
     pub fn authorizer(
         &self,
         storage: &Storage,
@@ -131,29 +131,30 @@ impl Users {
             .authorization_mode
             .iter()
             .filter_map(|mode| Some(ChainMember { authorizer: decides(mode)?, counted_as: Some(mode.named()) }));
-        // Nobody is asked about members of system:masters.
+        // Members of system:masters are allowed before any other authorizer is asked.
         let masters = ChainMember { authorizer: Arc::new(Masters), counted_as: None };
         let members = std::iter::once(masters).chain(members).collect();
         (Arc::new(Chain::new(Arc::clone(&self.authorization_figures), members)), policy)
     }
 
-    /// Whether everybody may do everything that nobody denies.
+    /// Whether everybody may do everything that no authorizer denies.
     fn lets_everybody(&self) -> bool {
         self.authorization_mode.iter().any(|mode| matches!(mode, AuthorizationMode::AlwaysAllow))
     }
 
-    /// Whether roles and bindings decide about anything. Whatever else decides what users may do, nobody grants more than
-    /// they have by roles; where everything is allowed anyway, nobody is asked.
+    /// Whether roles and bindings are needed. Whatever the authorizers are, nobody may grant more
+    /// by roles than they hold; only if everything is allowed anyway, this is not checked.
     fn needs_roles(&self) -> bool {
         self.authorization_mode.iter().any(|mode| !matches!(mode, AuthorizationMode::AlwaysAllow))
     }
 
-    /// Whether who shows nothing is let in: where that would give them every right, they are not, as in kube-apiserver.
+    /// Whether requests without credentials are let in: not if that would give them every right, as
+    /// in kube-apiserver.
     pub fn lets_anonymous_in(&self) -> bool {
         self.anonymous_auth && !self.lets_everybody()
     }
 
-    /// The issuer of service accounts' tokens, with the key that all servers on the database share.
+    /// The issuer of service account tokens, with the key that all servers on the database share.
     pub async fn token_issuer(&self, storage: &Storage) -> Result<TokenIssuer, KeyError> {
         let key = match &self.service_account_signing_key_file {
             Some(path) => read_key(path, SigningKey::from_pem)?,
@@ -168,8 +169,8 @@ impl Users {
         Ok(if known.is_empty() { issuer } else { issuer.knowing(known) })
     }
 
-    /// The issuer of tokens in a control plane beside the main one, with a key of its own that is kept in its database; of a
-    /// copy, one who believes what `origin` has issued until now.
+    /// The issuer of tokens in a control plane beside the main one, with a key of its own in its
+    /// database; for a copy, one that accepts the tokens that `origin` has issued so far.
     pub async fn kept_token_issuer(
         &self,
         storage: &Storage,
@@ -185,7 +186,7 @@ impl Users {
         })
     }
 
-    /// The audiences one of which a token needs to be used here.
+    /// The audiences of this server; a token needs one of them.
     fn audiences(&self) -> Vec<String> {
         match self.api_audiences.as_slice() {
             [] => self.service_account_issuer.clone(),
@@ -193,9 +194,12 @@ impl Users {
         }
     }
 
-    /// The authenticators of bearer tokens: first the file, then the issuer of service accounts' tokens.
+    /// The authenticators of bearer tokens: first the token file, then the issuer of service
+    /// account tokens.
     ///
-    /// Errors: what is wrong with the file.
+    /// # Errors
+    ///
+    /// The token file can't be read or is invalid.
     pub fn tokens(&self, registry: &Arc<Registry>, issuer: &Arc<TokenIssuer>) -> Result<Tokens, TokenFileFailure> {
         let mut tokens = Tokens { api_audiences: issuer.api_audiences().to_vec(), ..Tokens::default() };
         if let Some(path) = &self.token_auth_file {
@@ -213,7 +217,7 @@ impl Users {
     }
 }
 
-/// Why there is nothing of a file of tokens.
+/// Why a token file can't be used.
 #[derive(Debug, Error)]
 pub enum TokenFileFailure {
     #[error("can't read token file '{}': {error}", path.display())]
@@ -222,7 +226,7 @@ pub enum TokenFileFailure {
     Content { path: PathBuf, error: TokenFileError },
 }
 
-/// The key in the database, which is made where there is none.
+/// The key in the database, which is generated if it is missing.
 async fn kept_key(storage: &Storage) -> Result<SigningKey, KeyError> {
     let key = match storage.read_secret(SIGNING_KEY).await? {
         Some(key) => key,
@@ -237,7 +241,7 @@ fn read_key<K>(path: &Path, read: impl Fn(&[u8]) -> Result<K, NoSigningKey>) -> 
         .map_err(|_| KeyError::File(path.to_owned(), "data does not contain any valid RSA or ECDSA keys".to_owned()))
 }
 
-/// Why the key that signs tokens can't be had.
+/// Why the key that signs tokens can't be loaded.
 #[derive(Debug)]
 pub enum KeyError {
     Store(StoreError),

@@ -1,4 +1,4 @@
-//! `skiff validate`: what the server would say to manifests, without a server.
+//! `skiff validate`: checks manifests as the server would, without a server.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -87,7 +87,7 @@ enum FieldValidation {
     Ignore,
 }
 
-/// What is found, told as it comes.
+/// The results, printed as they come.
 struct Findings {
     printer: Printer,
     out: Stdout,
@@ -121,7 +121,8 @@ impl Findings {
 }
 
 impl Validate {
-    /// Prints what is wrong. Exit codes: 0 if nothing is, 1 if something is or was not checked, 2 for what can't be read.
+    /// Prints what is wrong. Exit codes: 0 if nothing is, 1 if something is or was not checked, 2
+    /// if something can't be read.
     pub async fn run(mut self) -> ExitCode {
         if let Err(message) = self.take_project() {
             tell(message);
@@ -140,7 +141,7 @@ impl Validate {
         findings.finish(told)
     }
 
-    /// Takes what was not named from the project.
+    /// Takes the settings that have no argument from the project.
     fn take_project(&mut self) -> Result<(), CommandError> {
         self.minors.take_project(matches!(self.output, ReportFormat::Text | ReportFormat::Json))?;
         if !self.crds.is_empty() && !self.files.is_empty() {
@@ -156,7 +157,7 @@ impl Validate {
         if self.files.is_empty() { Err(ProjectError::NotNamed("files with manifests").into()) } else { Ok(()) }
     }
 
-    /// Prints the verdicts of several minors as one table.
+    /// Prints the results for several minor versions as one table.
     fn tell_each(&self, given: &[ManifestText]) -> ExitCode {
         let sources = documents::read_each(&self.files);
         let before = documents::read_each(self.old.as_slice());
@@ -206,7 +207,8 @@ impl Validate {
         told
     }
 
-    /// What objects are checked against in that version of Kubernetes, and what is wrong with it.
+    /// What objects are checked against in one version of Kubernetes, and the errors of the given
+    /// definitions.
     fn checker<'c>(
         &'c self,
         given: &'c [ManifestText],
@@ -221,7 +223,7 @@ impl Validate {
         (ObjectChecker { validate: self, catalog, policies, known, old }, faulty)
     }
 
-    /// Where there is nothing to check, in a folder or in all that was named: that is told.
+    /// The paths without anything to check, which are also reported: a folder, or all of them.
     fn misses(&self, sources: &[ManifestText]) -> Vec<String> {
         let is_read = |source: &&ManifestText| !source.documents.is_empty() || !source.faults.is_empty();
         let is_within = |source: &ManifestText, path: &PathBuf| PathBuf::from(&source.name).starts_with(path);
@@ -241,7 +243,7 @@ impl Validate {
         AllowedMissing(self.ignore_missing.as_deref())
     }
 
-    /// The definitions that the objects may be of, from files and from the server.
+    /// The definitions for the objects, from files and from the server.
     async fn definitions(&self) -> Result<Vec<ManifestText>, CommandError> {
         let mut given = documents::read_each(&self.crds);
         let is_readable = given.iter().all(|source| source.faults.is_empty());
@@ -256,8 +258,9 @@ impl Validate {
         Ok(given)
     }
 
-    /// The kinds of all definitions among the files, and of those given that one of the files needs: a definition with all
-    /// its rules takes longer to read than most objects. With them comes what is wrong with those given.
+    /// The kinds of all definitions among the files, and of those given ones that the files need:
+    /// compiling a definition with all its rules takes longer than checking most objects. Also
+    /// returns the errors of the given definitions.
     fn catalog(
         &self,
         given: &[ManifestText],
@@ -277,7 +280,7 @@ impl Validate {
         let mut catalog = Catalog::of_minor(minor);
         let mut items = Vec::new();
         for ((source, document, is_given), made) in definitions.iter().zip(made) {
-            // A definition among the files has an item of its own.
+            // A definition among the files has a result of its own.
             let is_faulty = made.as_ref().map_or(true, |kind| !kind.errors.is_empty());
             if *is_given && is_faulty {
                 let checked = check_definition(minor, &document.value, None);
@@ -314,7 +317,7 @@ impl ObjectChecker<'_> {
         }
     }
 
-    /// What policies and its kind say of an object; `None` for a kind that is not known.
+    /// Checks an object against its kind and the policies; `None` if the kind is unknown.
     fn admit(&self, object: &Value, old: Option<&Value>) -> Option<Admitted> {
         let mut known = |object: &Value| self.check(object, old).unwrap_or_default();
         let admitted = self.policies.admit(&self.validate.requester, &self.catalog, (object, old), &mut known);
@@ -352,7 +355,7 @@ impl ObjectChecker<'_> {
     }
 }
 
-/// The verdict on a document, what is wrong with it and what it is warned of, a line each.
+/// The verdict on a document with its errors and warnings, one per line.
 fn statements(item: &ReportedDocument) -> Vec<String> {
     let about = format!("{}: {}", item.file, item.title());
     let verdict = format!("{about}: {}", if item.is_fine() { "valid" } else { "INVALID" });
@@ -361,7 +364,7 @@ fn statements(item: &ReportedDocument) -> Vec<String> {
     std::iter::once(verdict).chain(faults).chain(warnings).collect()
 }
 
-/// The verdict on a document, with what a strict reader minds.
+/// The result for a document, including what a strict decoder rejects.
 fn item(
     validate: &Validate,
     source: &ManifestText,
@@ -404,13 +407,13 @@ fn check_definition(minor: Minor, definition: &Value, old: Option<&Value>) -> Ch
     checked.unwrap_or_else(|error| Checked::refuse(definition.clone(), &error))
 }
 
-/// Checks an object of a kind that the server has from the start.
+/// Checks an object of a built-in kind; `None` if there is no such kind.
 fn check_built_in(minor: Minor, object: &Value, old: Option<&Value>) -> Option<Checked> {
     let kind = author::BuiltIn::of_in(minor, object.str_at(&["apiVersion"]), object.str_at(&["kind"]))?;
     Some(kind.write(object, old).unwrap_or_else(|error| Checked::refuse(object.clone(), &error)))
 }
 
-/// What tells an object from others: group, kind, namespace and name.
+/// The identity of an object: group, kind, namespace and name.
 #[derive(PartialEq, Eq, Hash)]
 struct ObjectIdentity([String; 4]);
 
@@ -434,7 +437,7 @@ mod tests {
         validate: Validate,
     }
 
-    /// The steps of checking a text of so many documents, one in three of them invalid, and of telling it.
+    /// The steps of checking and printing `count` documents, one in three of them invalid.
     fn steps(document: fn(usize) -> String, count: usize) -> u64 {
         let text: String = (0..count).map(document).collect();
         let Cli { validate } = Cli::parse_from(["skiff", "-"]);

@@ -1,7 +1,7 @@
-//! Waiting for files to change, by a look at their times.
+//! Waits for changes of files by polling their times.
 //!
-//! What the system itself tells of changes, as the `notify` crate passes it on, is silent about folders that are mounted from
-//! elsewhere, such as those of containers and virtual machines.
+//! The notifications of the system, as the `notify` crate passes them on, are missing for folders
+//! that are mounted from elsewhere, such as those of containers and virtual machines.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-/// Files are looked at this often; a look at a few hundred files takes some milliseconds.
+/// How often the files are polled; for a few hundred files that takes some milliseconds.
 const INTERVAL: Duration = Duration::from_millis(300);
 
-/// Files and those of folders, and when they were written.
+/// Files and folders, and the times of their files.
 pub struct FileWatch {
     paths: Vec<PathBuf>,
     seen: FileStates,
@@ -21,13 +21,13 @@ pub struct FileWatch {
 type FileStates = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
 
 impl FileWatch {
-    /// Watches files, and folders with all below; an empty path is the current folder.
+    /// Watches files, and folders with everything below; an empty path is the current folder.
     pub fn new(paths: Vec<PathBuf>) -> Self {
         let seen = look(&paths);
         FileWatch { paths, seen }
     }
 
-    /// Watches `paths` from now on. What changed in those that were watched before is not forgotten.
+    /// Watches `paths` from now on. Changes in paths that were watched before are not lost.
     pub fn follow(&mut self, paths: Vec<PathBuf>) {
         let new: Vec<PathBuf> = paths.iter().filter(|path| !self.paths.contains(path)).cloned().collect();
         self.seen.extend(look(&new));
@@ -35,7 +35,7 @@ impl FileWatch {
         self.paths = paths;
     }
 
-    /// Returns when a file has come, gone or changed since the last time.
+    /// Returns when a file was created, deleted or changed since the last call.
     pub fn wait(&mut self) {
         loop {
             let now = look(&self.paths);
@@ -62,7 +62,7 @@ fn look(paths: &[PathBuf]) -> FileStates {
     seen
 }
 
-/// What can't be read has gone: it counts again when it is back.
+/// Records the files of a folder. An unreadable one counts as deleted until it is readable again.
 fn note(folder: &Path, seen: &mut FileStates) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();

@@ -1,4 +1,5 @@
-//! The options of controllers and of the nodes that are simulated for them: of the process, and of a control plane of its own.
+//! The options about controllers and simulated nodes, of the process and of additional control
+//! planes.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use super::print::tell;
 use crate::controllers::{NodePlan, PlanError, Profile, Stage, StageError, Switches, UnknownController};
 use crate::http::WantedWorkloads;
 
-/// How many nodes the profile `cluster` has, where nothing is said.
+/// How many nodes the profile `cluster` has by default.
 const CLUSTER_NODES: usize = 3;
 
 /// The options.
@@ -41,7 +42,7 @@ enum ProfileArg {
     Cluster,
 }
 
-/// What is wrong with the workloads that are asked for.
+/// What is wrong with the requested workloads.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadsError {
     #[error("the profile `{0}` is not one of server and cluster")]
@@ -55,10 +56,11 @@ pub enum WorkloadsError {
 }
 
 impl Workloads {
-    /// Those of a control plane; what is not said is as without a word.
+    /// The workloads of a control plane; missing options have their defaults.
     ///
     /// # Errors
-    /// A profile that is not known, or nodes that can't be parsed.
+    ///
+    /// The profile is unknown, or the nodes can't be parsed.
     pub fn of_plane(wanted: &WantedWorkloads) -> Result<Self, WorkloadsError> {
         let profile = match wanted.profile.as_deref() {
             None => ProfileArg::Server,
@@ -73,12 +75,12 @@ impl Workloads {
         })
     }
 
-    /// Whether it is to be as in a cluster.
+    /// Whether the profile is `cluster`.
     pub fn is_cluster(&self) -> bool {
         self.profile == ProfileArg::Cluster
     }
 
-    /// Which controllers run. Errors: a name that none has.
+    /// The controllers that run. Errors: an unknown name.
     pub fn switches(&self) -> Result<Switches, UnknownController> {
         let profile = match self.profile {
             ProfileArg::Server => Profile::Server,
@@ -88,7 +90,7 @@ impl Workloads {
         Ok(if self.simulate_nodes.is_some() { switches.with_those_for_nodes(&self.controllers) } else { switches })
     }
 
-    /// The nodes that are simulated, without stages.
+    /// The simulated nodes, without stages.
     pub fn nodes(&self) -> NodePlan {
         let of_profile = match self.profile {
             ProfileArg::Server => NodePlan::default(),
@@ -97,10 +99,11 @@ impl Workloads {
         self.simulate_nodes.clone().unwrap_or(of_profile)
     }
 
-    /// The stages of the files; what stands beside them is named and left out.
+    /// The stages in the files; other objects are reported and ignored.
     ///
     /// # Errors
-    /// A file that can't be read, or a stage that is not understood.
+    ///
+    /// A file can't be read, or a stage is invalid.
     pub fn stages(&self) -> Result<Arc<[Stage]>, WorkloadsError> {
         let mut stages = Vec::new();
         for source in documents::read(&self.stages)? {

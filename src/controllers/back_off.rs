@@ -1,6 +1,6 @@
 //! Exponential back-off: pauses that grow with each retry.
 //!
-//! In: what is done, by a key, and the time. Out: how long it has to wait.
+//! Input: what is done, by a key, and the time. Output: how long it has to wait.
 //!
 //! Source: `k8s.io/client-go/util/flowcontrol/backoff.go`, release 1.37.
 

@@ -1,7 +1,7 @@
 //! When a cron schedule is due.
 //!
-//! In: a schedule that was checked, and a moment. Out: the next moment of the schedule, or the last. If both the day of
-//! the month and the day of the week are restricted, a day matches if one of them does.
+//! Input: a schedule that was checked, and a moment. Output: the next moment of the schedule, or the last. If both the
+//! day of the month and the day of the week are restricted, a day matches if one of them does.
 //!
 //! Source: robfig/cron 3.0, which Kubernetes uses.
 

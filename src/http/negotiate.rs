@@ -1,8 +1,7 @@
 //! Content negotiation: the form of an answer, and the form of a body that was sent.
 //!
-//! In: header values as they were sent. Out: encodings and transformations, or the text of a 406 or 415. Nothing is
-//! encoded here.
-//! Source: answers recorded from apiserver 1.37.
+//! Input: header values as they were sent. Output: encodings and transformations, or the text of a 406 or 415. Nothing
+//! is encoded here. Source: answers recorded from apiserver 1.37.
 
 use std::fmt;
 

@@ -1,8 +1,8 @@
 //! Parses request paths.
 //!
-//! In: the path as it was sent, percent-escapes and all. Out: a [`Target`]. This module never looks at what is served:
-//! whether a group, a resource or a subresource exists is the router's question.
-//! Source: answers recorded from apiserver 1.37, whose handlers split paths in this way.
+//! Input: the path as it was sent, percent-escapes and all. Output: a [`Target`]. This module never looks at what is
+//! served: whether a group, a resource or a subresource exists is the router's question. Source: answers recorded from
+//! apiserver 1.37, whose handlers split paths in this way.
 
 use crate::auth::{Attributes, ResourceAttributes};
 use crate::meta::selector::{FieldSelector, LabelSelector};

@@ -1,7 +1,7 @@
 //! Options from the query, typed and validated.
 //!
-//! In: the query as it was sent. Out: the options of one verb, or a [`QueryError`] that says which Status it becomes.
-//! Unknown parameters are ignored; of a repeated one the first counts, except for `dryRun`, which is a list.
+//! Input: the query as it was sent. Output: the options of one verb, or a [`QueryError`] that says which Status it
+//! becomes. Unknown parameters are ignored; of a repeated one the first counts, except for `dryRun`, which is a list.
 //! Source: answers recorded from apiserver 1.37.
 
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! Objects as tables and as metadata alone.
 //!
-//! In: objects, the columns of their kind, the time. Out: `Table`, `PartialObjectMetadata` and its list, as values.
-//! Custom and built-in kinds differ only in where their columns come from.
-//! Source: answers recorded from apiextensions-apiserver 1.37.
+//! Input: objects, the columns of their kind, the time. Output: `Table`, `PartialObjectMetadata` and its list, as
+//! values. Custom and built-in kinds differ only in where their columns come from. Source: answers recorded from
+//! apiextensions-apiserver 1.37.
 
 use jiff::Timestamp;
 

@@ -1,4 +1,4 @@
-//! Watches over work while it is on a thread.
+//! Watches over work while it runs on a thread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,31 +12,33 @@ use super::Share;
 use super::turns::{Alone, Turn, poll_on_thread};
 use crate::work::{Ended, Oversee, Polled};
 
-/// How long work may continue on the thread where it began.
+/// How long work may run on the thread where it began.
 const INLINE_MAX: Duration = Duration::from_millis(1);
-/// After this time it counts as long even if it has taken few steps. (The system may have run others meanwhile.)
+/// Work that takes longer than this is long even if it made few steps. (The system may have run
+/// other threads meanwhile.)
 const INLINE_WALL_MAX: Duration = Duration::from_millis(4);
-/// The minimum number of checks in a millisecond of work.
+/// How many checks work may make before it counts as long: in [`INLINE_MAX`] of real work there are
+/// more.
 const LOOKS_INLINE_MAX: u32 = 8;
 /// How long one request works before another one gets a turn.
 const SLICE: Duration = Duration::from_millis(50);
-/// How long to wait until another thread has taken over the other tasks of this one.
+/// How long to sleep so that another thread can take over the other tasks of this one.
 const HAND_OVER_PAUSE: Duration = Duration::from_micros(100);
-/// How long the server waits for the answer of a service during its own background work.
+/// How long the server's own background work waits for the answer of a service.
 const BACKGROUND_WAIT_MAX: Duration = Duration::from_secs(30);
 
-/// Whether a thread is blocked by a wait in the server's own background work: at most one is.
+/// Whether the server's own background work blocks a thread to wait: at most one thread at a time.
 static BACKGROUND_WAITS: AtomicBool = AtomicBool::new(false);
 
 /// Watches over a request.
 pub(super) struct Attendant {
     share: Arc<Share>,
     run: WorkStretch,
-    /// Processor time of earlier runs, and the thread's at the first check of this run.
+    /// The processor time of earlier runs, and the thread's clock at the first check of this run.
     used: Duration,
     clock: Duration,
     turn: Option<(Turn, Instant)>,
-    /// Until when it continues without a turn, since too many are waiting.
+    /// Until when the request continues without a turn, because too many others wait.
     alone: Option<(Alone, Instant)>,
 }
 
@@ -47,7 +49,7 @@ pub(super) struct Background(WorkStretch);
 struct WorkStretch {
     begun: Instant,
     looks: u32,
-    /// When to try again to hand over the thread's other tasks, and how long to wait after that.
+    /// When to try next to hand over the thread's other tasks, and the interval after that.
     hand_over: (Instant, Duration),
 }
 
@@ -62,8 +64,8 @@ impl WorkStretch {
         ran > INLINE_WALL_MAX || (ran > INLINE_MAX && self.looks > LOOKS_INLINE_MAX)
     }
 
-    /// Lets another thread take over the sockets and tasks of this one. That may not happen at once, so it is retried,
-    /// at growing intervals.
+    /// Lets another thread take over the sockets and tasks of this one. That may not happen at
+    /// once, so it is retried at growing intervals.
     fn hand_over(&mut self, now: Instant) {
         let (due, interval) = self.hand_over;
         if now >= due {
@@ -107,7 +109,8 @@ impl Attendant {
         let take = || share.turns.take_on_thread(&share.user, || share.is_wanted(Instant::now()));
         match on_blocking_thread(take) {
             Ok(turn) => (self.turn, self.alone) = (Some((turn, Instant::now())), None),
-            // Its writes may already be stored: a client that retries would write twice.
+            // Its writes may already be stored: if the client retried the request, it would write
+            // twice.
             Err(Ended::Overload) if share.is_change => {
                 let alone = self.alone.take().map_or_else(|| share.turns.go_alone(), |(alone, _)| alone);
                 self.alone = Some((alone, Instant::now() + SLICE));
@@ -167,7 +170,7 @@ impl Oversee for Attendant {
         self.share.has_written.store(true, Ordering::Relaxed);
     }
 
-    /// Gives up its turn meanwhile. Waiting time does not make it a long request.
+    /// Gives up the turn while it waits. The waiting time does not make the request a long one.
     fn wait(&mut self, poll: Polled<'_>) -> Result<(), Ended> {
         may_hold_thread()?;
         let _asking = self.share.turns.ask()?;
@@ -180,7 +183,7 @@ impl Oversee for Attendant {
     fn end(&mut self) {
         self.used = self.used();
         (self.turn, self.alone) = (None, None);
-        // The turn that was waited for and is no longer needed.
+        // Also drop a turn that was granted before the work began, and was not used.
         drop(self.share.waited_for());
     }
 }
@@ -220,11 +223,11 @@ impl Oversee for Background {
     }
 }
 
-/// A wait in the server's own background work, until this is dropped.
+/// A wait of the server's own background work, until this is dropped.
 struct BackgroundWaits;
 
 impl BackgroundWaits {
-    /// Errors: there is already one.
+    /// Registers a wait, or returns an error if there is one already.
     fn begin() -> Result<Self, Ended> {
         if BACKGROUND_WAITS.swap(true, Ordering::AcqRel) { Err(Ended::Overload) } else { Ok(BackgroundWaits) }
     }
@@ -236,7 +239,8 @@ impl Drop for BackgroundWaits {
     }
 }
 
-/// Errors: this thread is not one of several of a runtime, so everything would stop while it is blocked.
+/// Checks that this thread may block: an error if the runtime has no other thread, as then
+/// everything would stop.
 fn may_hold_thread() -> Result<(), Ended> {
     match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => Ok(()),
@@ -254,14 +258,14 @@ fn on_blocking_thread<T>(block: impl FnOnce() -> T) -> T {
     if may_hold_thread().is_ok() { block_in_place(block) } else { block() }
 }
 
-/// Processor time of this thread.
+/// The processor time of this thread.
 #[cfg(unix)]
 fn processor_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
 }
 
-/// Wall time, if the system does not report the processor time of a thread.
+/// The wall time, as this system does not report the processor time of a thread.
 #[cfg(not(unix))]
 fn processor_time() -> Duration {
     static START: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);

@@ -9,14 +9,16 @@ use super::Share;
 use super::attend::Background;
 use crate::work::{Broken, Meter};
 
-/// Work that takes its share of the processors.
+/// Runs work that takes turns on the processors.
 ///
-/// Errors: it was ended, or it panicked.
+/// # Errors
+///
+/// The work was ended, or it panicked.
 pub fn metered<F: Future>(share: &Arc<Share>, work: F) -> impl Future<Output = Result<F::Output, Broken>> + use<F> {
     run(meter(share), work)
 }
 
-/// The server's own background work: other tasks don't wait for its thread.
+/// Runs the server's own background work; other tasks don't wait for its thread.
 pub async fn background<F: Future>(work: F) -> F::Output {
     match run(background_meter(), work).await {
         Ok(output) => output,
@@ -25,17 +27,18 @@ pub async fn background<F: Future>(work: F) -> F::Output {
     }
 }
 
-/// Watches over work that takes its share of the processors, where it is not a future.
+/// A meter for work that takes turns on the processors, if it is not a future.
 pub fn meter(share: &Arc<Share>) -> Meter {
     Meter::new(share.attendant())
 }
 
-/// Watches over such work where it is not a future.
+/// A meter for background work, if it is not a future.
 pub fn background_meter() -> Meter {
     Meter::new(Background::new())
 }
 
-/// It boxes `work`, as callers move the future that they are given, and is not an `async fn`, which would hold `work` twice.
+/// Polls `work` under the meter. It boxes `work`, as callers move the future that they are given;
+/// it is not an `async fn`, which would hold `work` twice.
 fn run<F: Future>(mut meter: Meter, work: F) -> impl Future<Output = Result<F::Output, Broken>> + use<F> {
     let mut work = Box::pin(work);
     poll_fn(move |context| match meter.run(|| work.as_mut().poll(context)) {
@@ -69,7 +72,7 @@ mod tests {
             let share = Arc::clone(&share);
             async move { metered(&share, async { (0..u64::MAX).for_each(|_| step()) }).await }
         });
-        // The only thread of the runtime is at work, and yet this goes on.
+        // The only thread of the runtime is busy, and yet this task continues.
         for _ in 0..100 {
             yield_now().await;
         }

@@ -1,48 +1,58 @@
-//! Processor time for requests: long work leaves the threads that serve sockets, waits for its turn, and is ended in
-//! time.
+//! Processor time for requests: long work leaves the threads that serve sockets, waits for its
+//! turn, and is ended at its deadline.
 //!
-//! In: the future that answers a request, and whose it is. Out: its answer, or why it was ended.
+//! Input: the future that answers a request, and the user who sent it. Output: its answer, or why it was
+//! ended.
 //!
-//! Every request begins where it came in, as most are done within a fraction of a millisecond. One that takes longer hands
-//! its thread's sockets and tasks to another thread ([`attend`]), and goes on when it is its user's turn ([`turns`]): as
-//! many of those run as there are processors, a while each. What was long the last time waits for a turn before it begins,
-//! without holding a thread ([`record`]).
+//! Every request begins on the thread where it arrived, as most are done within a fraction of a
+//! millisecond. A request that takes longer hands the sockets and tasks of its thread to another
+//! thread ([`attend`]), and continues when its user has a turn ([`turns`]): as many of these run as
+//! there are processors, each for a time slice. A request of a kind that was long the last time
+//! waits for a turn before it begins, without holding a thread ([`record`]).
 //!
-//! # Why so
+//! # Rationale
 //!
-//! Work that a client can make long must not hold the threads that serve everybody. Most requests take a fraction of
-//! a millisecond, and a change of threads would cost each of them a tenth of that. So a request begins where it came
-//! in, and only what turns out to be long moves.
+//! Work that a client can make long must not hold the threads that serve everybody. Most requests
+//! take a fraction of a millisecond, and a change of threads would cost each of them a tenth of
+//! that. So a request begins where it arrived, and only one that turns out to be long moves.
 //!
-//! - **Loops count.** Passes call `work::steps` as they go; it decrements a number of the thread. About every 1,000
-//!   steps, some 50 to 100 µs, the overseer of the work looks at it: whether anybody still wants it, its deadline,
-//!   its budget of processor time (10 s). The count is the one state in the pure layers that is not an argument. It
-//!   changes no result, and a parameter in every function of every pass would hide what they are about.
-//! - **Work is ended by unwinding** (`resume_unwind`, no panic hook), caught where the request is answered
-//!   (`processor::metered`). No pass has to carry an error for it, and nothing half made is ever seen, stored or
-//!   cached: what is made once for all is made outside of locks, or is `work::essential` and is then neither ended
-//!   nor made to wait. So release builds unwind; a panic is the end of one request (500) and not of the process.
-//! - **After a millisecond a request is long.** It hands the sockets and tasks of its thread to another thread
-//!   (`block_in_place`) and waits for a turn: there are as many as processors, a slice of 50 ms each, given in
-//!   rotation to the users who wait (`processor::turns`). The system's scheduler does the rest: a thread that wakes
-//!   for a small request goes before one that computes.
-//! - **What was long the last time, or has a body of 32 KiB, waits for its turn before it begins**
-//!   (`processor::record`), as a task without a thread, and in a place apart from those of small requests. A thousand
-//!   of them hold a thousand tasks. What is long is known as such as soon as the first of its kind is, also to those that
-//!   came with it and have not begun.
-//! - **How many hold threads is bounded by the threads there are**, which are few under `ulimit -v`: one is always left to
-//!   what blocks. Once as many wait on threads as may, a user who has others waiting begins nothing without a turn; a
-//!   change that has begun is never refused, and goes on without one.
-//!   Before it comes to that, at half as many, a user's requests that have begun go on before more of its own begin: what is
-//!   short finds a thread beside a thousand of the user's that are long.
-//! - **What waits for a service in the midst of its work holds a thread** (expressions that ask an authorization webhook). Its
-//!   turn is given up meanwhile, it waits no longer than its request may take, and few do so at once: the others are refused.
-//! - **Where memory runs out, what takes long is ended** (429), unless it has written something: estimates made before the
-//!   work keep it from coming to that, and this holds where they are wrong. What is short makes little, and goes on.
-//! - A request that changes something runs in a task of its own, which is told when its client goes.
-//! - Tried and left: a pool of threads for all requests costs each a change of threads; deciding by size alone misses
-//!   rules and patterns, which are long over small bodies; running long work again from its start elsewhere needs
-//!   every step before it to be repeatable.
+//! - **Loops count.** Passes call `work::steps` as they go, which decrements a thread-local
+//!   counter. About every 1,000 steps, some 50 to 100 µs, the overseer of the work checks whether
+//!   anybody still wants the result, its deadline, and its budget of processor time (10 s). The
+//!   counter is the only state in the pure layers that is not an argument. It changes no result,
+//!   and a parameter in every function of every pass would hide what they are about.
+//! - **Work is ended by unwinding** (`resume_unwind`, no panic hook), caught where the request is
+//!   answered (`processor::metered`). No pass has to return an error for it, and nothing incomplete
+//!   is ever seen, stored or cached: shared values are built outside of locks, or under
+//!   `work::essential`, and are then neither ended nor made to wait. So release builds unwind; a
+//!   panic ends one request (500), not the process.
+//! - **After a millisecond a request is long.** It hands the sockets and tasks of its thread to
+//!   another thread (`block_in_place`) and waits for a turn: there are as many turns as processors,
+//!   each a slice of 50 ms, given in rotation to the users who wait (`processor::turns`). The
+//!   system's scheduler does the rest: a thread that wakes for a small request goes before one that
+//!   computes.
+//! - **A request that was long the last time, or has a body of 32 KiB, waits for its turn before it
+//!   begins** (`processor::record`), as a task without a thread, and under another limit of requests
+//!   in flight than small requests. A thousand of them hold a thousand tasks. As soon as the first
+//!   request of a kind turns out to be long, this is known for the whole kind, including requests
+//!   that arrived with it and have not begun.
+//! - **The number of requests that hold threads is bounded by the number of threads**, which is
+//!   small under `ulimit -v`: one thread is always left for blocking calls. Once as many requests
+//!   wait on threads as may, a user with waiting requests begins nothing without a turn; a change
+//!   that has begun is never refused, and continues without one. Before that, at half as many, a
+//!   user's requests that have begun continue before more of the same user's begin: so a short
+//!   request finds a thread beside a thousand long ones of its user.
+//! - **A request that waits for a service in the middle of its work holds a thread** (expressions
+//!   that ask an authorization webhook). Its turn is given up meanwhile, it waits no longer than
+//!   until its own deadline, and only a few may do so at once: the others are refused.
+//! - **When memory runs out, long work is ended** (429), unless it has written something: the
+//!   estimates made before the work should prevent that case, and this holds where they are wrong.
+//!   Short work allocates little, and continues.
+//! - A request that changes something runs in a task of its own, which is told when its client
+//!   disconnects.
+//! - Rejected: a pool of threads for all requests costs each of them a change of threads; deciding
+//!   by size alone misses rules and patterns that are slow on small bodies; restarting long work
+//!   elsewhere requires that every step before it can be repeated.
 
 mod attend;
 mod metered;
@@ -61,19 +71,20 @@ use attend::Attendant;
 use record::Record;
 use turns::{Turn, Turns, WaiterKind};
 
-/// Processor time that a request may take, all in all.
+/// The total processor time that a request may take.
 pub const BUDGET: Duration = Duration::from_secs(10);
 
-/// Processor time that it may take to make an answer while it is sent: a list of a gigabyte, compressed.
+/// The processor time for building an answer while it is sent: enough for a list of a gigabyte,
+/// compressed.
 const BODY_BUDGET: Duration = Duration::from_secs(60);
 
-/// How many threads a runtime has besides those that serve sockets, by default: tokio's own limit.
+/// How many threads a runtime has by default besides those that serve sockets: tokio's own limit.
 pub const THREADS_BESIDE: usize = 512;
 
 /// How long active requests may continue once the server stops.
 const STOP_GRACE: Duration = Duration::from_millis(300);
 
-/// The processors, shared by the requests.
+/// The processors, shared by all requests.
 pub struct Processor {
     turns: Arc<Turns>,
     is_out_of_memory: IsOutOfMemory,
@@ -85,9 +96,9 @@ pub struct Processor {
 /// Returns whether the process has reached its memory limit.
 type IsOutOfMemory = Arc<dyn Fn() -> bool + Send + Sync>;
 
-/// One request's share.
+/// One request's share of the processors.
 pub struct Share {
-    /// The user whose turn it takes.
+    /// The user whose turns it takes.
     user: Arc<str>,
     turns: Arc<Turns>,
     /// When the server was told to stop.
@@ -95,25 +106,25 @@ pub struct Share {
     /// A hash of its kind.
     kind: u64,
     record: Arc<Record>,
-    /// What was known when it arrived.
+    /// What was expected of it when it arrived.
     expected: ExpectedWork,
-    /// Whether it may write something; after that the client must not be told to retry.
+    /// Whether it may write something; once it has begun, it is not refused because others wait.
     is_change: bool,
     /// Whether it has written something.
     has_written: AtomicBool,
     is_out_of_memory: IsOutOfMemory,
     takes_turns: bool,
-    /// Processor time that it may take.
+    /// The processor time that it may take.
     budget: Duration,
-    /// Set once it has taken long.
+    /// Whether it has turned out to be long.
     was_long: AtomicBool,
     cancelled: AtomicBool,
     deadline: Mutex<Option<Instant>>,
-    /// A turn that was waited for, until it begins.
+    /// A turn that was granted before the work began, until the work takes it.
     turn: Mutex<Option<Turn>>,
 }
 
-/// How long a request will take, as far as is known before it begins.
+/// How long a request is expected to take, before it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExpectedWork {
     Short,
@@ -127,12 +138,13 @@ impl Default for Processor {
 }
 
 impl Processor {
-    /// All processors, in a runtime with this many threads `beside` those that serve sockets.
+    /// All processors of the machine, in a runtime with this many threads `beside` those that serve
+    /// sockets.
     pub fn with_threads(beside: usize) -> Self {
         Processor::of(std::thread::available_parallelism().map_or(1, usize::from), beside)
     }
 
-    /// So many processors, and threads beside those that hold sockets.
+    /// So many processors, and so many threads beside those that serve sockets.
     fn of(processors: usize, beside: usize) -> Self {
         Processor {
             turns: Arc::new(Turns::new(processors, beside)),
@@ -143,25 +155,27 @@ impl Processor {
         }
     }
 
-    /// The same, in a process whose memory has a bound.
+    /// The same in a process with a memory limit; `is_out` returns whether it is reached.
     #[must_use]
     pub fn within_memory(self, is_out: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Processor { is_out_of_memory: Arc::new(is_out), ..self }
     }
 
-    /// The share of a request of `user`. Requests with an equal `kind` are expected to take about as long as before; if
-    /// nothing is known, `guess` counts.
+    /// The share of a request of `user`. Requests with an equal `kind` are expected to take about
+    /// as long as before; if nothing is known, `guess` counts.
     pub fn share(&self, user: &str, kind: impl Hash, guess: ExpectedWork) -> Arc<Share> {
         self.made(user, kind, guess, false)
     }
 
-    /// The same of a request that may write something: once it has begun, it is not refused because others are waiting.
+    /// The share of a request that may write something: once it has begun, it is not refused
+    /// because others wait.
     pub fn share_of_change(&self, user: &str, kind: impl Hash, guess: ExpectedWork) -> Arc<Share> {
         self.made(user, kind, guess, true)
     }
 
-    /// The share of a body that is made while it is sent in answer to a request. It waits for no turns: the other streams of
-    /// its connection would wait with it. How long a client takes to read it does not matter.
+    /// The share of a response body that is built while it is sent. It takes no turns, as the other
+    /// streams of its connection would wait with it. How long a client takes to read the body does
+    /// not matter.
     pub fn share_of_body(&self, of: &Share) -> Arc<Share> {
         let kind = self.hasher.hash_one((&of.user, "body"));
         Arc::new(Share {
@@ -204,12 +218,12 @@ impl Processor {
         })
     }
 
-    /// Ends active work after a moment, as the server is stopping.
+    /// Ends all work after a short grace period, because the server is stopping.
     pub fn stop(&self) {
         self.stopped.get_or_init(Instant::now);
     }
 
-    /// Remembers that it did not take long, if that is new.
+    /// Records that the request was short, if it was expected to be long.
     pub fn done(&self, share: &Share) {
         if share.expected == ExpectedWork::Long && !share.was_long.load(Ordering::Relaxed) {
             self.record.note(share.kind, ExpectedWork::Short);
@@ -218,7 +232,7 @@ impl Processor {
 }
 
 impl Share {
-    /// How long it is expected to take by now.
+    /// How long the request is expected to take, by what is known now.
     pub fn expected(&self) -> ExpectedWork {
         match self.record.expected(self.kind) {
             Some(ExpectedWork::Long) => ExpectedWork::Long,
@@ -226,38 +240,40 @@ impl Share {
         }
     }
 
-    /// Whether it waits for a turn before it begins.
+    /// Whether the request waits for a turn before it begins.
     pub fn waits(&self) -> bool {
         self.expected() == ExpectedWork::Long || self.turns.are_short_for(&self.user)
     }
 
-    /// Remembers that it takes long, at once: a thousand like it may wait to begin.
+    /// Records at once that the request is long: a thousand like it may wait to begin.
     fn note_long(&self) {
         if !self.was_long.swap(true, Ordering::Relaxed) {
             self.record.note(self.kind, ExpectedWork::Long);
         }
     }
 
-    /// Cancels the request, as nobody waits for the answer any more.
+    /// Cancels the request, because nobody waits for the answer any more.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Sets the time after which the answer is worthless.
+    /// Sets the time at which the request is ended.
     pub fn set_deadline(&self, deadline: Instant) {
         *self.deadline.lock().unwrap_or_else(PoisonError::into_inner) = Some(deadline);
     }
 
-    /// Waits for a turn if it is likely to need one. Must be called right before the work begins: a turn lasts until
-    /// the request waits for something else.
+    /// Waits for a turn if the request is likely to need one. Must be called right before the work
+    /// begins: a turn lasts until the request waits for something else.
     ///
-    /// Errors: too many requests of this user wait.
+    /// # Errors
+    ///
+    /// Too many requests wait.
     pub async fn ready(&self) -> Result<(), Ended> {
         if self.waits() {
             let kind = if self.expected() == ExpectedWork::Long { WaiterKind::ToBegin } else { WaiterKind::ToGoOn };
             let turn = self.turns.take(&self.user, kind)?.await;
             *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = Some(turn);
-            // Before the first step, as that may be long in coming.
+            // Before the first step, as the first check may come late.
             attend::leave_thread();
         }
         Ok(())
@@ -271,13 +287,13 @@ impl Share {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Errors: it is a long request, and there is no memory left for it.
+    /// An error if there is no memory left for this long request, unless it has written something.
     fn has_memory(&self) -> Result<(), Ended> {
         let may_end = !self.has_written.load(Ordering::Relaxed);
         if may_end && (self.is_out_of_memory)() { Err(Ended::Overload) } else { Ok(()) }
     }
 
-    /// Errors: it must end.
+    /// An error if the request must end.
     fn is_wanted(&self, now: Instant) -> Result<(), Ended> {
         let is_stopped = self.stopped.get().is_some_and(|stopped| now.duration_since(*stopped) > STOP_GRACE);
         if is_stopped || self.cancelled.load(Ordering::Relaxed) {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::ExpectedWork;
 
 const PLACES: usize = 4096;
-/// The bit of an entry that marks a long one; the others are of the hash.
+/// The bit of an entry that marks a long request; the other bits are the hash.
 const LONG: u64 = 1;
 
 pub(super) struct Record(Box<[AtomicU64]>);
@@ -20,7 +20,7 @@ impl Default for Record {
 }
 
 impl Record {
-    /// What is known of a kind of requests, by its hash.
+    /// What is known about a kind of requests, by its hash.
     pub fn expected(&self, kind: u64) -> Option<ExpectedWork> {
         let entry = self.place(kind).load(Ordering::Relaxed);
         (entry | LONG == kind | LONG).then_some(if entry & LONG == LONG {
@@ -39,7 +39,7 @@ impl Record {
     }
 
     fn place(&self, kind: u64) -> &AtomicU64 {
-        // The lowest bit is the flag's.
+        // The lowest bit is the flag.
         &self.0[(kind >> 1) as usize % PLACES]
     }
 }

@@ -1,7 +1,7 @@
 //! The selectors of a request that a review of access asks about.
 //!
-//! In: the review. Out: what is wrong with them, the form that authorizers get them in, and which of them can't be
-//! parsed. Webhooks and the node authorizer use them.
+//! Input: the review. Output: what is wrong with them, the form that authorizers get them in, and which of them can't
+//! be parsed. Webhooks and the node authorizer use them.
 //!
 //! Source: `pkg/apis/authorization/validation` and `pkg/registry/authorization/util`, release 1.37.
 

@@ -1,6 +1,6 @@
 //! The registry: what is served, and the steps of each verb, with one straightforward function per verb.
 //!
-//! In: a request that the HTTP edge has parsed. Out: an object, a list or a stream of events, or the [`Status`] to answer
+//! Input: a request that the HTTP edge has parsed. Output: an object, a list or a stream of events, or the [`Status`] to answer
 //! instead. Decisions are made in the verbs' functions; what they call is pure, or a store, or admission.
 
 mod admit;

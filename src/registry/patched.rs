@@ -1,6 +1,6 @@
 //! Computes the result of a patch: JSON Patch, JSON Merge Patch, strategic merge patch and server-side apply. No I/O.
 //!
-//! In: the live object and the patch. Out: the object, or the Status that refuses it, and warnings.
+//! Input: the live object and the patch. Output: the object, or the Status that refuses it, and warnings.
 
 use std::cell::OnceCell;
 

@@ -1,7 +1,7 @@
 //! Repairs the allocations of services that do not agree with the services' specs.
 //!
 //! They agree as long as only services are written. But any client may delete addresses, and a database may come from
-//! an older program or a copy. In: the newest states. Out: writes under guards, one by one; what has changed meanwhile
+//! an older program or a copy. Input: the newest states. Output: writes under guards, one by one; what has changed meanwhile
 //! is checked again the next time.
 //!
 //! Source: `pkg/registry/core/service/{ipallocator,portallocator}/controller`, release 1.37.

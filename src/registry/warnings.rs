@@ -1,7 +1,7 @@
 //! Warnings and audit annotations of a request, besides its answer.
 //!
-//! In: texts, from the steps of a verb. Out: those that Warning headers have room for, each once, in their order; and
-//! the annotations for the audit log.
+//! Input: texts, from the steps of a verb. Output: those that Warning headers have room for, each once, in their order;
+//! and the annotations for the audit log.
 //!
 //! Source: `k8s.io/apiserver/pkg/endpoints/filters/warning.go`, release 1.37.
 

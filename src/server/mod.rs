@@ -1,9 +1,9 @@
 //! Sockets: TLS with our own CA, HTTP/1.1 and HTTP/2, identities, and a clean end.
 //!
-//! In: listeners and a service that answers requests. Out: connections served until told to stop. Every request that
-//! reaches the service carries an [`auth::UserInfo`](crate::auth::UserInfo) and a [`Stopping`](crate::http::Stopping)
-//! among its extensions, except health checks, which carry no user. What a request means is decided behind the service,
-//! never here.
+//! Input: listeners and a service that answers requests. Output: connections served until told to stop. Every request
+//! that reaches the service carries an [`auth::UserInfo`](crate::auth::UserInfo) and a
+//! [`Stopping`](crate::http::Stopping) among its extensions, except health checks, which carry no user. What a request
+//! means is decided behind the service, never here.
 //!
 //! # How connections and the process end
 //!

@@ -1,8 +1,8 @@
 //! A certificate under the subject that was asked for.
 //!
-//! In: a certificate in DER, and the subject of a request. Out: the same certificate with that subject, written as Go writes it, and
-//! signed anew. rcgen keeps one value of each kind in a name, so that of several organizations, which are groups to a server, only
-//! the last would stay.
+//! Input: a certificate in DER, and the subject of a request. Output: the same certificate with that subject, written as Go writes
+//! it, and signed anew. rcgen keeps one value of each kind in a name, so that of several organizations, which are groups to a
+//! server, only the last would stay.
 
 use rcgen::{KeyPair, SigningKey as _};
 use x509_parser::asn1_rs::{Any, FromDer as _};

@@ -1,7 +1,7 @@
 //! Client certificates of X.509 version 1: `openssl x509 -req` makes them where it is given no extensions. Go takes them, `webpki`
 //! does not.
 //!
-//! In: such a certificate, and those that are believed. Out: whether one of these signed it, and whether a message is signed
+//! Input: such a certificate, and those that are believed. Output: whether one of these signed it, and whether a message is signed
 //! with its key. It can't say what it is for, so it is good for clients. The certificates that a client sends beside it are never
 //! looked at: one of those that are believed must have signed it itself.
 

@@ -1,6 +1,6 @@
 //! Objects and the log of their changes, on one rising revision.
 //!
-//! In: writes with the guards that they were decided under. Out: what is stored, at the newest or at an exact revision, and
+//! Input: writes with the guards that they were decided under. Output: what is stored, at the newest or at an exact revision, and
 //! every change in commit order without gaps. This module knows no kinds: bytes, keys and revisions are all it sees.
 //!
 //! [`Storage`] is the registry's interface: one [`database`], or several that share the collections. In each, one task

@@ -1,4 +1,4 @@
-//! Interprets an HTTP answer of a webhook.
+//! Interprets the HTTP response of a webhook.
 
 use std::time::Duration;
 
@@ -8,25 +8,26 @@ use super::FailedCall;
 use crate::meta::{Cause, Details, Status};
 use crate::value::{go_quote, json, yaml};
 
-/// How much of an answer that is not a success is quoted, in bytes. Source: client-go.
+/// How much of the body of an unsuccessful response is quoted, in bytes. Source: client-go.
 const QUOTED_BYTES_MAX: usize = 2048;
 
-/// An answer, read to its end.
+/// A response, read to its end.
 pub(super) struct WebhookAnswer {
     pub status: u16,
     pub content_type: Option<String>,
-    /// The header, in seconds.
+    /// The `Retry-After` header, in seconds.
     pub retry_after: Option<u64>,
     pub body: Bytes,
 }
 
 impl WebhookAnswer {
-    /// How long to wait for another try, if the webhook asks for one.
+    /// How long to wait before another try, if the webhook asks for one.
     pub fn pause(&self) -> Option<Duration> {
         self.retry_after.filter(|_| self.status == 429 || self.status >= 500).map(Duration::from_secs)
     }
 
-    /// The body of a success; the words for anything else. `reads_any_type` is whether it may call itself what it likes.
+    /// The body of a successful response; an error for anything else. If `reads_any_type`, the
+    /// response may have any media type.
     pub fn into_body(self, reads_any_type: bool) -> Result<Bytes, FailedCall> {
         if !(200..=206).contains(&self.status) {
             return Err(FailedCall::answered(self.status, self.failure(reads_any_type)));
@@ -42,13 +43,15 @@ impl WebhookAnswer {
         Ok(self.body)
     }
 
-    /// The `Status` in the body, else what the status code alone says.
+    /// The `Status` in the body, or else one derived from the status code.
     fn failure(&self, reads_any_type: bool) -> Status {
         let decodable = reads_any_type || self.content_type.as_deref().is_none_or(is_decodable);
         let stated = decodable.then(|| failed_status(&self.body)).flatten();
         stated.unwrap_or_else(|| self.generic())
     }
 
+    /// The `Status` that the status code alone stands for.
+    ///
     /// Source: `newUnstructuredResponseError` of client-go 0.37.
     fn generic(&self) -> Status {
         let said = self.said();
@@ -75,7 +78,7 @@ impl WebhookAnswer {
     }
 }
 
-/// Whether the reference has a reader for this media type.
+/// Whether client-go has a decoder for this media type.
 fn is_decodable(content_type: &str) -> bool {
     let media = content_type.split(';').next().unwrap_or_default().trim();
     ["application/json", "application/yaml", "text/plain", "application/vnd.kubernetes.protobuf"]
@@ -83,7 +86,7 @@ fn is_decodable(content_type: &str) -> bool {
         .any(|known| media.eq_ignore_ascii_case(known))
 }
 
-/// The body, if it is a `Status` of a failure.
+/// The body as a `Status`, if it is one of a failure.
 fn failed_status(body: &[u8]) -> Option<Status> {
     let decoded = json::decode(body).ok().or_else(|| yaml::decode(body).ok())?;
     let is = |name: &str, allowed: &[&str]| allowed.contains(&decoded.str_at(&[name]));
@@ -91,7 +94,7 @@ fn failed_status(body: &[u8]) -> Option<Status> {
     is_status.then(|| Status::decode(&decoded))
 }
 
-/// The reason that a status code alone stands for, in the answer to a POST.
+/// The reason that a status code stands for in the response to a POST.
 fn reason(status: u16) -> &'static str {
     match status {
         400 => "BadRequest",
@@ -111,8 +114,9 @@ fn reason(status: u16) -> &'static str {
     }
 }
 
-/// Whether a failure may be temporary. Source: `DefaultShouldRetry` of `k8s.io/apiserver/pkg/util/webhook`, release
-/// 1.37.
+/// Whether a failure may be temporary.
+///
+/// Source: `DefaultShouldRetry` of `k8s.io/apiserver/pkg/util/webhook`, release 1.37.
 pub(super) fn may_pass(status: &Status) -> bool {
     let waits = |details: &Details| status.reason == "ServerTimeout" || details.retry_after_seconds > 0;
     status.is_for("InternalError", 500)
@@ -122,6 +126,8 @@ pub(super) fn may_pass(status: &Status) -> bool {
         || status.details.as_deref().is_some_and(waits)
 }
 
+/// The message that a status code stands for in the response to a POST; `said` is the quoted body.
+///
 /// Source: `NewGenericServerResponse` of apimachinery 0.37.
 fn generic(status: u16, said: &str) -> String {
     let text = match status {

@@ -1,7 +1,8 @@
 //! Metrics of webhook certificates in obsolete forms.
 //!
-//! A certificate without subject alternative names names its host only in the common name; one with a signature over
-//! SHA-1 may be forged. Neither is trusted, unless a kubeconfig disables the verification.
+//! A certificate without subject alternative names has its host only as the common name; one with a
+//! SHA-1 signature may be forged. Neither is trusted, unless a kubeconfig disables the
+//! verification.
 //!
 //! Source: `k8s.io/apiserver/pkg/util/{webhook,x509metrics}`, release 1.37.
 
@@ -14,10 +15,10 @@ use x509_parser::oid_registry::{OID_PKCS1_SHA1WITHRSA, OID_X509_EXT_SUBJECT_ALT_
 /// The signature algorithm `ecdsa-with-SHA1`.
 const ECDSA_WITH_SHA1: &str = "1.2.840.10045.4.1";
 
-/// What is said of a certificate that has the name of its host as its common name alone.
+/// The error for a certificate that has the host only as its common name.
 pub(super) const RELIES_ON_COMMON_NAME: &str = "certificate relies on legacy Common Name field, use SANs instead";
 
-/// How often webhooks were called, or could not be, that have such certificates.
+/// Counts the calls and failed connections to webhooks that have such certificates.
 #[derive(Clone, Debug, Default)]
 pub struct OldCertificates {
     missing_san: Counter,
@@ -25,7 +26,7 @@ pub struct OldCertificates {
 }
 
 impl OldCertificates {
-    /// Shows the figures among those of `registry`.
+    /// Registers the counters in `registry`.
     pub fn register(&self, registry: &mut Registry) {
         let told = "[BETA] Counts the number of requests to servers missing SAN extension in their serving certificate OR \
                     the number of connection failures due to the lack of x509 certificate SAN extension missing \
@@ -37,7 +38,7 @@ impl OldCertificates {
         registry.register("apiserver_webhooks_x509_insecure_sha1", told, self.insecure_sha1.clone());
     }
 
-    /// Counts a call that was answered, or a connection that was not made.
+    /// Counts a call that was answered, or a failed handshake.
     pub(super) fn count(&self, flaws: Flaws) {
         if flaws.missing_san {
             self.missing_san.inc();
@@ -56,7 +57,7 @@ pub(super) struct Flaws {
 }
 
 impl Flaws {
-    /// Of a chain that begins with the webhook's own certificate.
+    /// The flaws of a chain that begins with the webhook's own certificate.
     pub fn of(chain: &[CertificateDer<'_>]) -> Self {
         let parsed = |der| x509_parser::parse_x509_certificate(der).ok().map(|(_, certificate)| certificate);
         let missing_san = chain.first().and_then(|own| parsed(own)).is_some_and(|own| !has_san(&own));
@@ -75,14 +76,15 @@ fn is_sha1(algorithm: &Oid<'_>) -> bool {
     *algorithm == OID_PKCS1_SHA1WITHRSA || algorithm.to_id_string() == ECDSA_WITH_SHA1
 }
 
-/// Whether a certificate is for a host by its common name, and has no subject alternative names.
+/// Whether a certificate has `host` as its common name and has no subject alternative names.
 pub(super) fn relies_on_common_name(certificate: &CertificateDer<'_>, host: &str) -> bool {
     let Ok((_, parsed)) = x509_parser::parse_x509_certificate(certificate) else { return false };
     let mut names = parsed.subject().iter_common_name().filter_map(|name| name.as_str().ok());
     !has_san(&parsed) && names.any(|name| matches_host(name, host))
 }
 
-/// The algorithm of a signature over SHA-1, and the common name of the authority that it claims to be of, if this is known.
+/// The SHA-1 algorithm of a certificate's signature, and the common name of the issuer; `None` if
+/// the signature uses another algorithm, or the issuer is not among `authorities`.
 pub(super) fn signed_over_sha1(
     certificate: &CertificateDer<'_>,
     authorities: &[CertificateDer<'_>],
@@ -99,7 +101,7 @@ pub(super) fn signed_over_sha1(
     Some((name, common_name.unwrap_or_default().to_owned()))
 }
 
-/// Whether a name is that of a host; its first part may be `*`.
+/// Whether a name matches a host; the first label of the name may be `*`.
 fn matches_host(name: &str, host: &str) -> bool {
     let (name, host) = (name.strip_suffix('.').unwrap_or(name), host.strip_suffix('.').unwrap_or(host));
     let is_same = |name: &str, host: &str| !name.is_empty() && name.eq_ignore_ascii_case(host);
@@ -124,7 +126,7 @@ mod tests {
     use super::super::{Address, Endpoint, EndpointAccess, Manner, WebhookClient};
     use super::*;
 
-    /// Signed over SHA-1 by an authority of another name, without extensions.
+    /// A certificate without extensions, signed with SHA-1 by an authority of another name.
     const OLD: &[u8] = include_bytes!("../../tests/data/sha1-without-san.pem");
 
     fn of_common_name(alternative: &[&str]) -> CertificateDer<'static> {
@@ -152,7 +154,8 @@ mod tests {
         assert_eq!(Flaws::of(&[new, old]), Flaws { missing_san: false, insecure_sha1: true });
     }
 
-    /// Answers every call at the address that it returns with `{}`, under a certificate that has a common name alone.
+    /// Starts a webhook that answers every call with `{}`; its certificate has a common name only.
+    /// Returns its URL and certificate.
     async fn old_webhook() -> (String, Vec<u8>) {
         let mut params = rcgen::CertificateParams::default();
         params.distinguished_name.push(rcgen::DnType::CommonName, "127.0.0.1");

@@ -22,18 +22,18 @@ use super::certificates::{Flaws, OldCertificates};
 use super::trust::TrustError;
 use super::{ANSWER_BYTES_MAX, Address, Endpoint, ServiceAddress, trust};
 
-/// How many connections wait for their next call.
+/// How many idle connections are kept.
 const IDLE_MAX: usize = 16;
 
-/// Why there is no answer.
+/// Why a call has no response.
 pub(super) enum CallError {
-    /// The call failed; the text goes behind `Post "URL": `.
+    /// The call failed; the text follows `Post "URL": `.
     Call(String),
-    /// The answer can't be read.
+    /// The response can't be read.
     Answer(String),
 }
 
-/// Why a connection failed. Errors that Go's client also has get its texts.
+/// Why a connection failed. The texts are those of Go's client, if it has such an error.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ConnectError {
     #[error(transparent)]
@@ -71,20 +71,20 @@ pub(super) struct Connections {
     /// The `Host` header.
     authority: String,
     path: String,
-    /// What the certificate must be for.
+    /// The name that the certificate must match.
     server_name: String,
-    /// Headers in addition to those of every call.
+    /// Headers in addition to those that every call has.
     headers: Vec<(String, String)>,
-    /// The address to connect to, or why there is none.
+    /// The address to connect to, as `HOST:PORT`, or an error for an unknown service.
     place: Result<String, NoService>,
-    /// The ranges that are never connected to.
+    /// The address ranges that are never connected to.
     denied: Arc<[IpNet]>,
     connector: TlsConnector,
     idle: Mutex<Vec<WebhookConnection>>,
     old_certificates: OldCertificates,
 }
 
-/// One connection, and what is old-fashioned about the other side's certificates.
+/// One connection, and the flaws of the server's certificates.
 struct WebhookConnection {
     sender: SendRequest<Full<Bytes>>,
     flaws: Flaws,
@@ -134,13 +134,13 @@ impl Connections {
         })
     }
 
-    /// The address of the webhook, without a query.
+    /// The URL of the webhook, without a query.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// One call; sets `begun` when the answer has begun. A connection that the webhook closed while it was idle is
-    /// replaced.
+    /// Makes one call; sets `begun` when the response headers have arrived. If the webhook has
+    /// closed an idle connection, another one is used.
     pub async fn post(&self, body: Bytes, limit: Duration, begun: &AtomicBool) -> Result<WebhookAnswer, CallError> {
         while let Some(connection) = self.take_idle() {
             match self.send(connection, &body, limit, begun).await {
@@ -173,7 +173,8 @@ impl Connections {
         };
         let mut failure = ConnectError::NoHost(place.clone());
         for address in addresses {
-            // The address that is checked is the one that is used, whatever the name resolves to next time.
+            // The address that is checked is the one that is used, whatever the name resolves to
+            // later.
             if is_denied(&self.denied, address.ip()) {
                 failure = ConnectError::Denied(address);
                 continue;
@@ -187,7 +188,8 @@ impl Connections {
     }
 
     async fn begin(&self, stream: TcpStream) -> Result<WebhookConnection, ConnectError> {
-        // A review is sent in one piece and its answer waited for; a socket without this option only sends it later.
+        // A review is sent in one piece, and its response is waited for; without this option the
+        // socket would only delay it.
         stream.set_nodelay(true)?;
         let name = ServerName::try_from(self.server_name.clone())?;
         let stream = self.connector.connect(name, stream).await.map_err(|error| self.handshake_error(error))?;
@@ -246,15 +248,16 @@ impl Connections {
     }
 }
 
-/// Why a connection gave no answer.
+/// Why a connection gave no response.
 enum SendError {
-    /// It was closed before an answer began.
+    /// The connection was closed before a response began.
     Closed,
-    /// The answer can't be read.
+    /// The response can't be read.
     Answer(String),
 }
 
-/// The path from the root, without empty and dot segments: Go's `path.Join("/", path)`, which client-go puts it through.
+/// The path from the root, without empty and dot segments: Go's `path.Join("/", path)`, which
+/// client-go applies.
 pub fn cleaned(path: &[u8]) -> Vec<u8> {
     let mut segments: Vec<&[u8]> = Vec::new();
     for segment in path.split(|byte| *byte == b'/') {
@@ -267,7 +270,7 @@ pub fn cleaned(path: &[u8]) -> Vec<u8> {
     [b"/".as_slice(), &segments.join(&b'/')].concat()
 }
 
-/// `%2F` is a slash; what is not escaped well stays.
+/// Decodes percent-encoding, such as `%2F` for a slash; malformed escapes are kept.
 fn unescaped(path: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(path.len());
     let mut rest = path.as_bytes();
@@ -285,7 +288,7 @@ fn unescaped(path: &str) -> Vec<u8> {
     out
 }
 
-/// As Go's `url.URL` writes a path.
+/// Encodes a path as Go's `url.URL` does.
 fn escaped(path: &[u8]) -> String {
     let mut out = String::with_capacity(path.len());
     for byte in path {
@@ -298,7 +301,7 @@ fn escaped(path: &[u8]) -> String {
     out
 }
 
-/// What Go says of an answer that breaks off.
+/// Go's error for a response body that can't be read.
 fn describe_body(error: &(dyn std::error::Error + 'static)) -> String {
     let chain = || std::iter::successors(Some(error), |error| error.source());
     let is_cut = |error: &(dyn std::error::Error + 'static)| {
@@ -312,7 +315,7 @@ fn describe_body(error: &(dyn std::error::Error + 'static)) -> String {
     }
 }
 
-/// What Go says of a connection that is not made.
+/// Go's error for a failed connection.
 fn describe_connect(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::ConnectionRefused => "connect: connection refused".to_owned(),
@@ -323,7 +326,7 @@ fn describe_connect(error: &io::Error) -> String {
         _ => format!("connect: {error}"),
     }
 }
-/// Whether an address is in one of these ranges, also if it is an IPv4-mapped IPv6 address.
+/// Whether an address is in one of the ranges, also as an IPv4-mapped IPv6 address.
 fn is_denied(denied: &[IpNet], address: IpAddr) -> bool {
     denied.iter().any(|range| range.contains(&address) || range.contains(&address.to_canonical()))
 }

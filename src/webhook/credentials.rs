@@ -1,7 +1,8 @@
-//! The credentials for calls to webhooks, by address: users of a kubeconfig that are called by hosts.
+//! Credentials for calls to webhooks, by address: the users of a kubeconfig, each named after a
+//! host.
 //!
-//! In: the users of the file by their names. Out: the user for an address. A name is that of a host with its port,
-//! which may be omitted if it is 443, or `*` and the end of a host's name, or only `*`.
+//! Input: the users of the file by name. Output: the user for an address. A name is that of a host with
+//! its port, which may be omitted if it is 443, or `*` and the end of a host's name, or only `*`.
 //!
 //! Source: `k8s.io/apiserver/pkg/util/webhook/authentication.go`, release 1.36.
 
@@ -12,16 +13,17 @@ use hyper::Uri;
 
 use super::{Address, EndpointAccess, SERVICE_PORT};
 
-/// The users.
+/// The credentials by name.
 #[derive(Clone, Debug, Default)]
 pub struct Credentials {
     named: BTreeMap<String, Arc<EndpointAccess>>,
-    /// For hosts that no name matches.
+    /// For hosts that match no name.
     others: Option<Arc<EndpointAccess>>,
 }
 
 impl Credentials {
-    /// Of users by their names, of which the `current` one is for hosts that none is named for.
+    /// Builds the credentials from users by name. The user called `*`, or else the `current` one,
+    /// is for hosts that match no name.
     pub fn new(users: Vec<(String, EndpointAccess)>, current: Option<&str>) -> Self {
         let mut named = BTreeMap::new();
         for (name, access) in users {
@@ -42,7 +44,7 @@ impl Credentials {
         found.or(self.others.as_ref()).cloned()
     }
 
-    /// The user that is called by a host, or else by the longest end of its name.
+    /// The user who is named after a host, or else after the longest suffix of its name.
     fn find(&self, host: &str) -> Option<&Arc<EndpointAccess>> {
         let ends = host.match_indices('.').map(|(at, _)| &host[at..]);
         self.named.get(host).or_else(|| ends.map(|end| format!("*{end}")).find_map(|name| self.named.get(&name)))
@@ -96,7 +98,7 @@ mod tests {
         check(&all, &url("https://b.example.com:443/"), Some("b.example.com"));
         check(&all, &url("https://c.d.example.com/"), Some("*.example.com"));
         check(&all, &url("https://example.com/"), Some("*.com"));
-        // Names without a port are about 443 alone.
+        // Names without a port apply to port 443 only.
         check(&all, &url("https://b.example.com:9443/"), Some("*"));
     }
 

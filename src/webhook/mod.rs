@@ -1,10 +1,11 @@
-//! Calls of webhooks: one POST of JSON over HTTPS, with Kubernetes' words for what can go wrong.
+//! Calls to webhooks: one POST of JSON over HTTPS, with the error messages of Kubernetes.
 //!
-//! In: an [`Endpoint`] and a body. Out: the body of the answer, or the text that a server of 1.37 puts behind `failed: `.
-//! Connections are kept and used again; an endpoint with another CA bundle is another endpoint. No answer is longer than
-//! [`ANSWER_BYTES_MAX`] and no call than its timeout, so that a webhook harms none but its own objects.
+//! Input: an [`Endpoint`] and a body. Output: the body of the response, or the text that a server of 1.37
+//! puts after `failed: `. Connections are kept and reused; an endpoint with another CA bundle is
+//! another endpoint. No response is longer than [`ANSWER_BYTES_MAX`], and no call takes longer than
+//! its timeout, so a webhook affects only the objects that it is called for.
 //!
-//! Source: `rest.Request` of client-go 0.37, answers recorded from apiextensions-apiserver 1.37.
+//! Source: `rest.Request` of client-go 0.37; responses recorded from apiextensions-apiserver 1.37.
 
 mod answer;
 mod certificates;
@@ -34,14 +35,16 @@ use connection::{CallError, ConnectError, Connections};
 
 pub use credentials::Credentials;
 
-/// The longest answer that is read, in bytes.
+/// The longest response that is read, in bytes.
 pub const ANSWER_BYTES_MAX: usize = 8 << 20;
 
-/// The port of a service that names none.
+/// The default port of a service.
 pub const SERVICE_PORT: u16 = 443;
 
-/// How often a call is tried that fails for a reason that passes, and how much longer each wait is than the one before.
-/// Each is longer by a part of it that is drawn anew, of at most `BACKOFF_JITTER`.
+/// How often a call is tried that fails with a temporary error, and by which factor each pause is
+/// longer than the one before. Each pause is extended by a random part of it, of at most
+/// `BACKOFF_JITTER`.
+///
 /// Source: `k8s.io/apiserver/pkg/util/webhook`, release 1.37.
 const TRIES: usize = 5;
 const BACKOFF_FACTOR: f64 = 1.5;
@@ -50,7 +53,7 @@ const BACKOFF_JITTER: f64 = 0.2;
 /// How often a webhook may ask for another try by `Retry-After`. Source: client-go.
 const RETRIES_MAX: usize = 10;
 
-/// How many endpoints are remembered.
+/// For how many endpoints connections are kept.
 const ENDPOINTS_MAX: usize = 200;
 
 /// The address of a webhook, and the authorities that are trusted for it.
@@ -59,25 +62,25 @@ pub struct Endpoint {
     pub address: Address,
     /// Certificates in PEM; empty for the system's own.
     pub ca_bundle: Vec<u8>,
-    /// What a kubeconfig says beside; `None` for a caller without a name, who believes what the system does.
+    /// Settings from a kubeconfig; `None` for anonymous calls with the default verification.
     pub access: Option<Arc<EndpointAccess>>,
 }
 
-/// The credentials for calls to an endpoint, and the certificates that are trusted for it.
+/// The credentials for calls to an endpoint, and how its certificate is verified.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct EndpointAccess {
     /// Whether the webhook's certificate is not verified.
     pub is_insecure: bool,
-    /// What the certificate must be for, if not for the host.
+    /// The name that the certificate must match, if not the host.
     pub server_name: Option<String>,
-    /// A certificate of the caller and its key, in PEM.
+    /// The client's certificate and its key, in PEM.
     pub identity: Option<(Vec<u8>, Vec<u8>)>,
-    /// Headers of each call, with tokens.
+    /// Headers of each call, such as tokens.
     pub headers: Vec<(String, String)>,
 }
 
 impl fmt::Debug for EndpointAccess {
-    /// Tells no secrets.
+    /// Omits the credentials.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Access").field("server_name", &self.server_name).finish_non_exhaustive()
     }
@@ -87,23 +90,24 @@ impl fmt::Debug for EndpointAccess {
 pub enum Address {
     /// `https://HOST[:PORT]/PATH`
     Url(String),
-    /// A service; its `name.namespace.svc` is what the certificate must be for.
+    /// A service; its certificate must match `name.namespace.svc`.
     Service { namespace: String, name: String, port: u16, path: String },
 }
 
-/// How the reference treats different types of webhooks.
+/// How Kubernetes treats a kind of webhook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Manner {
     /// The time limit of a call.
     pub limit: Duration,
-    /// What is said when that is over, before an answer and within one.
+    /// The error text when the time limit is over: before the response headers, and while the body
+    /// is read.
     exceeded: [&'static str; 2],
-    /// Whether an answer of any media type is read.
+    /// Whether a response of any media type is read.
     reads_any_type: bool,
 }
 
 impl Manner {
-    /// Conversion: the client has the limit.
+    /// For conversion: the HTTP client has the time limit.
     pub const fn of_conversion(limit: Duration) -> Self {
         let exceeded = [
             "context deadline exceeded (Client.Timeout exceeded while awaiting headers)",
@@ -112,23 +116,23 @@ impl Manner {
         Manner { limit, exceeded, reads_any_type: false }
     }
 
-    /// Reviews of images: the client has the limit, too.
+    /// For image reviews: the HTTP client has the time limit, too.
     pub const fn of_image_review(limit: Duration) -> Self {
         Manner { reads_any_type: true, ..Manner::of_conversion(limit) }
     }
 
-    /// Admission: the call has the limit.
+    /// For admission: the request's context has the time limit.
     pub const fn of_admission(limit: Duration) -> Self {
         Manner { limit, exceeded: ["context deadline exceeded"; 2], reads_any_type: true }
     }
 }
 
-/// A service of the cluster that this server is not part of, and where it really listens.
+/// A service of the cluster that this server is not part of, and the address where it listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceAddress {
     pub namespace: String,
     pub name: String,
-    /// The port of the service that this is about; `None` for all.
+    /// The port of the service that the address is for; `None` for all.
     pub port: Option<u16>,
     /// `HOST:PORT`
     pub address: String,
@@ -151,12 +155,12 @@ impl FromStr for ServiceAddress {
     }
 }
 
-/// What is said of an answer that can't be read to its end.
+/// The error for a response that can't be read to its end.
 fn unreadable(why: &str) -> String {
     format!("unexpected error when reading response body. Please retry. Original error: {why}")
 }
 
-/// A pause and a part of it that is drawn.
+/// A pause, extended by a random part of it.
 fn jittered(pause: Duration) -> Duration {
     let drawn = f64::from(uuid::Uuid::new_v4().as_bytes()[0]) / f64::from(u8::MAX);
     pause.mul_f64(1.0 + BACKOFF_JITTER * drawn)
@@ -166,20 +170,21 @@ fn jittered(pause: Duration) -> Duration {
 #[derive(Clone, Debug, Error)]
 #[error("{text}")]
 pub struct FailedCall {
-    /// The message of a server of 1.37 about it.
+    /// The message of a server of 1.37 for it.
     pub text: String,
-    /// The status of the answer; `None` if there was none, or if it could not be read.
+    /// The status code of the response; `None` if there was none, or if it could not be read.
     pub status: Option<u16>,
-    /// What an answer that is a failure comes to for a client of Kubernetes.
+    /// The `Status` that an unsuccessful response stands for.
     pub stated: Option<Box<Status>>,
-    /// Whether it took too long.
+    /// Whether the time limit was exceeded.
     pub is_timeout: bool,
-    /// Whether it is worth a retry.
+    /// Whether the call is worth a retry.
     may_pass: bool,
 }
 
 impl FailedCall {
-    /// An answer with an HTTP status that is not a success, and what it comes to.
+    /// The failure for a response with an unsuccessful status code, and the `Status` that it stands
+    /// for.
     fn answered(status: u16, stated: Status) -> Self {
         let (text, may_pass) = (stated.message.clone(), answer::may_pass(&stated));
         let is_timeout = StatusCode::GATEWAY_TIMEOUT == status;
@@ -193,28 +198,28 @@ impl From<String> for FailedCall {
     }
 }
 
-/// Calls webhooks.
+/// Calls webhooks, and keeps connections to them.
 pub struct WebhookClient {
     services: Vec<ServiceAddress>,
     denied: Arc<[IpNet]>,
     connections: Mutex<HashMap<Endpoint, Arc<Connections>>>,
-    /// What was counted of the certificates of webhooks.
+    /// The metrics of the webhooks' certificates.
     pub old_certificates: OldCertificates,
 }
 
 impl WebhookClient {
-    /// A client that finds services at `services`, and connects to no address in `denied`.
+    /// A client that finds services at `services`, and never connects to an address in `denied`.
     pub fn new(services: Vec<ServiceAddress>, denied: Vec<IpNet>) -> Self {
         let (connections, old_certificates) = Default::default();
         WebhookClient { services, denied: denied.into(), connections, old_certificates }
     }
 
-    /// Posts as [`WebhookClient::call`] does, and again after `backoff` and longer where the reason of a failure may pass. `tell` is
-    /// called with what became of each try, and how long it took.
+    /// Calls [`WebhookClient::call`], and retries temporary failures after `backoff` and longer
+    /// pauses. `tell` is called with the outcome of each try and its duration.
     ///
     /// # Errors
     ///
-    /// The error of the last attempt.
+    /// The error of the last try.
     pub async fn post_patiently(
         &self,
         endpoint: &Endpoint,
@@ -237,11 +242,12 @@ impl WebhookClient {
         }
     }
 
-    /// Posts the JSON in `body`, and returns the body of an answer with a status of 200 to 206.
+    /// Posts the JSON in `body`, and returns the body of a response with a status code from 200 to
+    /// 206.
     ///
     /// # Errors
     ///
-    /// What became of the call.
+    /// The call failed, took too long, or had another status code.
     pub async fn call(&self, endpoint: &Endpoint, body: Bytes, manner: Manner) -> Result<Bytes, FailedCall> {
         let Manner { limit, exceeded: [without_answer, within_answer], reads_any_type } = manner;
         let connections = self.connections(endpoint).map_err(|error| error.to_string())?;

@@ -1,10 +1,12 @@
 //! Resources that a request releases while it waits for a webhook or for its turn.
 //!
-//! A request may hold what others need: a place among those that are at work. The code that runs the request says
-//! how it is given up; the code that calls a webhook has it given up first, and knows no more of it.
+//! A request may hold a resource that others need: a place among the requests in flight. The code
+//! that runs the request defines how it is released; the code that calls a webhook releases it
+//! first, and knows nothing else about it.
 //!
-//! What is held goes with the task and is not an argument: it would pass through every step of the registry, of admission and
-//! of conversion, of which none decides anything by it, and a task that holds nothing works as well.
+//! The resource is task-local instead of an argument: it would pass through every step of the
+//! registry, of admission and of conversion, none of which decides anything by it, and a task that
+//! holds nothing works as well.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -15,17 +17,17 @@ tokio::task_local! {
     static HELD: Arc<dyn Releasable>;
 }
 
-/// The message for a request that finds too many others waiting.
+/// The message for a request that finds too many others waiting for webhooks.
 pub const CROWDED: &str = "too many requests wait for webhooks, please try again later";
 
 /// A resource that a request holds.
 #[async_trait]
 pub trait Releasable: Send + Sync {
-    /// Releases it, until the end of the request. False if too many are already waiting for webhooks: then no webhook
-    /// is called.
+    /// Releases the resource until the end of the request. Returns false if too many are already
+    /// waiting for webhooks: then no webhook may be called.
     async fn release(&self) -> bool;
 
-    /// Gives it to requests that are short, as this one will take long.
+    /// Makes room for short requests, as this one will take long.
     fn make_room(&self);
 }
 
@@ -34,7 +36,8 @@ pub fn holding<F: Future>(held: Arc<dyn Releasable>, request: F) -> impl Future<
     HELD.scope(held, request)
 }
 
-/// Gives up what the request that runs holds; false where it may not go on to wait.
+/// Releases the resource of the current request; returns false if the request may not wait for a
+/// webhook.
 pub async fn release() -> bool {
     match HELD.try_with(Arc::clone) {
         Ok(held) => held.release().await,
@@ -42,7 +45,7 @@ pub async fn release() -> bool {
     }
 }
 
-/// Gives what the request that runs holds to those that are short.
+/// Makes room for short requests, at the expense of the current one.
 pub fn make_room() {
     _ = HELD.try_with(|held| held.make_room());
 }

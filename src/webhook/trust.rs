@@ -1,4 +1,4 @@
-//! The authorities that may have signed a webhook's certificate.
+//! The authorities that are trusted to sign a webhook's certificate.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootC
 
 use super::certificates::{self, Flaws, RELIES_ON_COMMON_NAME};
 
-/// Why the client's side of TLS can't be set up.
+/// Why the TLS client can't be configured.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
     #[error(transparent)]
@@ -25,12 +25,12 @@ pub enum TrustError {
     Identity(#[source] Error),
 }
 
-/// The client's side of TLS for a webhook with these certificates of authorities.
+/// The TLS client configuration for a webhook with these CA certificates, in PEM.
 pub fn config(ca_bundle: &[u8]) -> Result<ClientConfig, TrustError> {
     identified(verifier(ca_bundle)?, None)
 }
 
-/// The client's side of TLS that shows a certificate, with its key, where there is one; both are PEM.
+/// The TLS client configuration with a client certificate and its key, if given; both are PEM.
 pub(crate) fn identified(
     verifier: Arc<dyn ServerCertVerifier>,
     identity: Option<&(Vec<u8>, Vec<u8>)>,
@@ -43,7 +43,8 @@ pub(crate) fn identified(
     config.with_client_auth_cert(chain?, key).map_err(TrustError::Identity)
 }
 
-/// TrustedServers those whom these authorities have signed, in PEM, or the system's if there are none.
+/// A verifier that trusts certificates signed by these authorities, in PEM, or by the system's if
+/// there are none.
 pub(crate) fn verifier(ca_bundle: &[u8]) -> Result<Arc<dyn ServerCertVerifier>, TrustError> {
     let mut roots = RootCertStore::empty();
     let mut trusted = Vec::new();
@@ -60,7 +61,7 @@ pub(crate) fn verifier(ca_bundle: &[u8]) -> Result<Arc<dyn ServerCertVerifier>, 
     Ok(Arc::new(Trust { provider: provider(), trusted_servers: TrustedServers::Chains { chain, trusted } }))
 }
 
-/// TrustedServers anybody.
+/// A verifier that trusts any certificate.
 pub(crate) fn anybody() -> Arc<dyn ServerCertVerifier> {
     Arc::new(Trust { provider: provider(), trusted_servers: TrustedServers::Anybody })
 }
@@ -69,18 +70,18 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-/// What a certificate that is not believed was refused for, as far as it is counted.
+/// The flaws for which a certificate was rejected, as far as they are counted.
 pub(super) fn flaws(error: &Error) -> Flaws {
     let is = |why: &str| matches!(error, Error::General(what) if what.starts_with(why));
     Flaws { missing_san: is(RELIES_ON_COMMON_NAME), insecure_sha1: is(SIGNED_OVER_SHA1) }
 }
 
-/// Whether the words of an error are ours.
+/// Whether the text is one of the errors of this module.
 fn is_explained(what: &str) -> bool {
     what == RELIES_ON_COMMON_NAME || what.starts_with(SIGNED_OVER_SHA1)
 }
 
-/// A failed handshake in Go's words.
+/// The error of a failed handshake in Go's words.
 pub(super) fn describe(error: &Error, server_name: &str) -> String {
     let failed = |what: String| format!("tls: failed to verify certificate: x509: {what}");
     match error {
@@ -113,11 +114,12 @@ pub(super) fn describe(error: &Error, server_name: &str) -> String {
     }
 }
 
-/// What is said of a certificate whose signature is one over SHA-1.
+/// The beginning of the error for a certificate with a SHA-1 signature.
 const SIGNED_OVER_SHA1: &str =
     "certificate signed by unknown authority (possibly because of \"x509: cannot verify signature: insecure algorithm ";
 
-/// An error that comes of a signature over SHA-1 by an authority that is known, as Go tells it.
+/// Replaces the error of a certificate that a known authority signed with SHA-1 by Go's error for
+/// it.
 fn explained(error: Error, end_entity: &CertificateDer<'_>, trusted: &[CertificateDer<'_>]) -> Error {
     let is_about_name = matches!(error, Error::InvalidCertificate(CertificateError::NotValidForNameContext { .. }));
     let signed = (!is_about_name).then(|| certificates::signed_over_sha1(end_entity, trusted)).flatten();
@@ -137,7 +139,8 @@ enum TrustedServers {
     Anybody,
     /// No authority is trusted.
     Nobody,
-    /// A chain up to a trusted certificate, or a trusted certificate itself: Go believes both, webpki the former alone.
+    /// Trusts a chain up to a trusted certificate, and a trusted certificate itself: Go accepts
+    /// both, webpki only the former.
     Chains {
         chain: Arc<WebPkiServerVerifier>,
         trusted: Vec<CertificateDer<'static>>,

@@ -1,7 +1,7 @@
 //! Circles of files: those that can only be understood together, since each imports another of them.
 //!
-//! In: the sources of both packages, of which imports behind `crate::`, `super::` and `self::` are read, tests left out. An
-//! import of a name that a module takes in by `pub use` leads to the file that has the name. Out: the strongly connected
+//! Input: the sources of both packages, of which imports behind `crate::`, `super::` and `self::` are read, tests left out. An
+//! import of a name that a module takes in by `pub use` leads to the file that has the name. Output: the strongly connected
 //! parts of that graph. Those that are there stand in `tests/data/circles.txt`; that list may only become shorter.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,7 @@
 //! Errors that are only a text: `Result<_, String>`, which says nothing that code could decide on.
 //!
-//! In: the sources of both packages, tests and comments left out. Out: the files that return such an error, and how often: none
-//! does.
+//! Input: the sources of both packages, tests and comments left out. Output: the files that return such an error, and how often:
+//! none does.
 
 use super::{PACKAGES, root, sources};
 

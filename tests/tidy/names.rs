@@ -1,6 +1,7 @@
 //! Names of types that are given again and again, so that a reader has to look up which of them is meant.
 //!
-//! In: the sources of both packages, tests left out. Out: the names that three types or more have: there are none.
+//! Input: the sources of both packages, tests left out. Output: the names that three types or more have: there are
+//! none.
 
 use std::collections::BTreeMap;
 

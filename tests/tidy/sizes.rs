@@ -1,7 +1,7 @@
 //! Functions that are too long to be read at once.
 //!
-//! In: the sources of both packages, formatted, tests left out. Out: the functions of more than 60 lines. Tables of CEL's functions
-//! may be as long as there are functions.
+//! Input: the sources of both packages, formatted, tests left out. Output: the functions of more than 60 lines. Tables of CEL's
+//! functions may be as long as there are functions.
 
 use super::{PACKAGES, root, sources};
 

@@ -1,7 +1,7 @@
 //! Sets of fields: what a manager owns.
 //!
-//! In: paths, or the `fieldsV1` of a managedFields entry. Out: the same. A set is a tree; a field can be a member and
-//! have members below it. Membership of a field says nothing about its children.
+//! Input: paths, or the `fieldsV1` of a managedFields entry. Output: the same. A set is a tree; a field can be a member
+//! and have members below it. Membership of a field says nothing about its children.
 //!
 //! Source: structured-merge-diff v6.4.2, package `fieldpath`.
 

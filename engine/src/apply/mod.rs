@@ -1,8 +1,8 @@
 //! Server-side apply, and the ownership of fields that every write records in `metadata.managedFields`.
 //!
-//! In: the live object, what a request makes of it, and who asks. Out: the object to store, with its managedFields, or
-//! why the apply is refused. Pure: the time comes in as text, conversion as a trait. It neither defaults nor validates
-//! beyond types; the caller does, on the result.
+//! Input: the live object, what a request makes of it, and who asks. Output: the object to store, with its
+//! managedFields, or why the apply is refused. Pure: the time comes in as text, conversion as a trait. It neither
+//! defaults nor validates beyond types; the caller does, on the result.
 //!
 //! # How it is kept small
 //!

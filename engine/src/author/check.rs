@@ -1,6 +1,6 @@
 //! The server's verdict on an object that is created, or updated from an older form.
 //!
-//! In: a kind and an object as its author wrote it. Out: the object with its defaults and without unknown fields, every
+//! Input: a kind and an object as its author wrote it. Output: the object with its defaults and without unknown fields, every
 //! error and warning, and what the rules did. The write is [`crate::write`], as in a server; what only a server knows (uid,
 //! times, managedFields) is left out.
 

@@ -1,7 +1,8 @@
 //! Round trips of an object through other versions and back.
 //!
-//! In: a kind, an object, and what conversions made of it; whether a webhook or a server converts does not matter here.
-//! Out: the conversions that a server would make, the object as it is read at each end, and the losses of a round trip.
+//! Input: a kind, an object, and what conversions made of it; whether a webhook or a server converts does not matter
+//! here. Output: the conversions that a server would make, the object as it is read at each end, and the losses of a
+//! round trip.
 
 use std::fmt;
 

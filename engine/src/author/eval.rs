@@ -1,6 +1,6 @@
 //! An expression, evaluated for its author.
 //!
-//! In: variables, each with a value and perhaps the node of a schema that declares it, and an expression. Out: what it comes
+//! Input: variables, each with a value and perhaps the node of a schema that declares it, and an expression. Output: what it comes
 //! to, its type, what it costs, and the values of its parts; or what is wrong with it.
 
 use thiserror::Error;

@@ -1,6 +1,6 @@
 //! Edits of the text of a definition or a policy that change nothing for objects.
 //!
-//! In: a text, and findings in its documents. Out: the text with what can be fixed fixed, comments and all else as it was.
+//! Input: a text, and findings in its documents. Output: the text with what can be fixed fixed, comments and all else as it was.
 //! An edit is made from the places of nodes and then proved: the text must read as the document that is meant, or the edit
 //! is left out.
 

@@ -1,7 +1,8 @@
 //! A first definition from examples.
 //!
-//! In: objects of one kind, as somebody wrote them. Out: a definition that takes each of them, as tight as the examples
-//! allow without guessing: types, required fields, bounds with room to grow. It is a draft for its author to go over.
+//! Input: objects of one kind, as somebody wrote them. Output: a definition that takes each of them, as tight as the
+//! examples allow without guessing: types, required fields, bounds with room to grow. It is a draft for its author to
+//! go over.
 //!
 //! What is taken for what:
 //! - A field that every one of several holders has is required.

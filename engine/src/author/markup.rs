@@ -1,6 +1,6 @@
 //! Texts of others in Markdown and HTML.
 //!
-//! In: any text. Out: the same text, which no reader of Markdown or HTML takes for anything else; of sentences what stands
+//! Input: any text. Output: the same text, which no reader of Markdown or HTML takes for anything else; of sentences what stands
 //! between backticks as code, of descriptions paragraphs and lists, too.
 
 use std::fmt::Write as _;

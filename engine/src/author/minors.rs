@@ -1,6 +1,6 @@
 //! What is said in which minor of Kubernetes.
 //!
-//! In: for each minor, statements. Out: each statement once, with the minors that make it.
+//! Input: for each minor, statements. Output: each statement once, with the minors that make it.
 
 use crate::meta::minor::Minor;
 

@@ -1,6 +1,6 @@
 //! The position of a value that Go's decoder can't read.
 //!
-//! In: an object, and what the decoder says: the type that it found, and the fields on the way, without keys and indices. Out:
+//! Input: an object, and what the decoder says: the type that it found, and the fields on the way, without keys and indices. Out:
 //! the path of the first value with that type behind those fields.
 
 use crate::meta::unmarshal::TypeMismatch;

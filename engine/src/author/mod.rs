@@ -1,7 +1,7 @@
 //! The tools for authors of definitions, without their input and output.
 //!
-//! In: definitions and objects. Out: the server's verdict on them, and its reasons. Nothing here reads a file or a
-//! clock: the command line does that.
+//! Input: definitions and objects. Output: the server's verdict on them, and its reasons. Nothing here reads a file or
+//! a clock: the command line does that.
 //!
 //! - **A lint tells facts, not guesses.** `author::lint::decide` walks a rule with what its schema promises: bounds,
 //!   enums, what is required or has a default, and which `has()` was asked before. It knows little of functions, so

@@ -1,6 +1,7 @@
 //! Suggestions for a kind or a field that is not known.
 //!
-//! In: the kinds or words that there are, and what is named. Out: the nearest one; of a kind its name, as far as it is another.
+//! Input: the kinds or words that there are, and what is named. Output: the nearest one; of a kind its name, as far as it is
+//! another.
 
 use crate::author::Catalog;
 use crate::kinds::runtime_config::RuntimeConfig;

@@ -1,7 +1,7 @@
 //! Sentences about fields, as paragraphs, lists and code.
 //!
-//! In: a text as authors of definitions write it: a kind of Markdown, often cut off or odd. Out: its blocks, and within them what
-//! stands between backticks as code. Nothing else is taken for markup.
+//! Input: a text as authors of definitions write it: a kind of Markdown, often cut off or odd. Output: its blocks, and within them
+//! what stands between backticks as code. Nothing else is taken for markup.
 
 use std::collections::BTreeSet;
 

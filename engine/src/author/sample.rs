@@ -1,6 +1,6 @@
 //! A small object of a kind, to begin a case with.
 //!
-//! In: the schema of a kind, and which of its fields matter. Out: an object with these and with all that is required, its
+//! Input: the schema of a kind, and which of its fields matter. Output: an object with these and with all that is required, its
 //! values as small as the limits allow. It may still be refused: no text is made to fit a pattern, and rules are not asked.
 
 use crate::crd::validate::expressions::SchemaStep;

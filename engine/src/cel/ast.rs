@@ -27,11 +27,11 @@ pub struct Ast {
 pub struct Expr {
     /// Its id, by which types, references and positions are kept.
     pub id: ExprId,
-    /// What it is.
+    /// Its kind.
     pub kind: ExprKind,
 }
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExprKind {
     /// A literal.
@@ -143,7 +143,7 @@ pub struct MapEntry {
     pub key: Expr,
     /// The value.
     pub value: Expr,
-    /// Written `?key: value`.
+    /// Whether it is written `?key: value`.
     pub optional: bool,
 }
 
@@ -250,7 +250,7 @@ pub const ACCUMULATOR: &str = "@result";
 pub struct Range {
     /// The first character, counted from 0.
     pub start: u32,
-    /// Behind the last character.
+    /// The end, after the last character.
     pub end: u32,
 }
 
@@ -268,14 +268,14 @@ pub struct SourceInfo {
 /// A position in the text: lines from 1, columns from 0 in code points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Location {
-    /// -1 if the position is unknown.
+    /// The line, from 1; -1 if the position is unknown.
     pub line: i32,
-    /// Counted from 0.
+    /// The column, counted from 0.
     pub column: i32,
 }
 
 impl Location {
-    /// No place at all.
+    /// The location of something without a position.
     pub const NONE: Location = Location { line: -1, column: -1 };
 }
 

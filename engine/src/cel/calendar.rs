@@ -6,14 +6,14 @@ use crate::value::number;
 /// Nanoseconds in a second.
 const NANOS: i64 = 1_000_000_000;
 
-/// Seconds: `5400s`, `0.5s`.
+/// Formats a duration in seconds: `5400s`, `0.5s`.
 pub fn duration_text(length: Duration) -> String {
     // The sum of the whole and the fraction, each rounded to a double.
     let seconds = (length.0 / NANOS) as f64 + (length.0 % NANOS) as f64 / 1e9;
     format!("{}s", number::format_float_f(seconds))
 }
 
-/// RFC 3339 in the timestamp's own zone, with as many fractional digits as necessary.
+/// Formats a time as RFC 3339 in the timestamp's own zone, with as many fractional digits as necessary.
 pub fn timestamp_text(timestamp: Timestamp) -> String {
     let clock = CalendarTime::of(timestamp, i64::from(timestamp.offset_seconds));
     let (hour, minute, second) = (clock.second_of_day / 3600, clock.second_of_day / 60 % 60, clock.second_of_day % 60);
@@ -33,7 +33,7 @@ pub fn timestamp_text(timestamp: Timestamp) -> String {
     format!("{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}{offset}")
 }
 
-/// As Go's `%#v` prints a `time.Time`.
+/// Formats the time as Go's `%#v` prints a `time.Time`.
 pub fn timestamp_syntax(timestamp: Timestamp) -> String {
     let clock = CalendarTime::of(timestamp, i64::from(timestamp.offset_seconds));
     let (hour, minute, second) = (clock.second_of_day / 3600, clock.second_of_day / 60 % 60, clock.second_of_day % 60);

@@ -101,7 +101,7 @@ impl Env {
         Env::of(Minor::NEWEST, expressions)
     }
 
-    /// The same in that version.
+    /// The same in version `minor` of Kubernetes.
     ///
     /// ```
     /// use kubeskiff_engine::cel::env::{Env, Expressions};
@@ -201,7 +201,7 @@ impl Env {
         }
     }
 
-    /// The type `name` that mutations are made of.
+    /// The type called `name`, if it is one of mutations and these are enabled.
     pub fn mutation(&self, name: &str) -> Option<Type> {
         mutation::named(name).filter(|_| self.library.mutations)
     }
@@ -226,11 +226,11 @@ impl Env {
         }
     }
 
-    /// Parses `text`; returns its syntax errors.
+    /// Parses `text`.
     ///
     /// # Errors
     ///
-    /// The faults of the syntax, with their positions.
+    /// All syntax errors, with their positions.
     pub fn parse(&self, text: &str) -> Result<Ast, Issues> {
         parser::parse(SourceInfo::new(text), &self.library)
     }
@@ -238,7 +238,7 @@ impl Env {
     /// Parses and checks `text`.
     ///
     /// # Errors
-    /// All faults of the syntax; if there are none, all faults of types and names.
+    /// All syntax errors; if there are none, all errors of types and names.
     pub fn compile(&self, text: &str) -> Result<CheckedExpr, Issues> {
         checker::check(self.parse(text)?, self)
     }

@@ -8,9 +8,9 @@ use crate::meta::field::{ExpressionFault, Undeclared};
 /// One fault, without the display of its position in the source text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issue {
-    /// Where it is.
+    /// The position.
     pub location: Location,
-    /// What is wrong.
+    /// The message.
     pub message: String,
     /// The undeclared reference, if that is the fault.
     pub undeclared: Option<Undeclared>,
@@ -31,7 +31,7 @@ pub struct Issues {
     text: String,
 }
 
-/// How many faults are shown.
+/// The maximum number of faults that are shown.
 const ISSUES_MAX: usize = 100;
 /// The maximum length, in bytes, of a line that is shown below a fault.
 const SNIPPET_BYTES_MAX: usize = 16384;

@@ -1,11 +1,11 @@
-//! Names of properties as identifiers of the language.
+//! Escapes names of properties as CEL identifiers.
 //!
 //! A property that is not an identifier is reachable under an escaped name: `__dash__` for `-`, `__namespace__` for the
 //! reserved word. Source: Kubernetes documentation, "Validation expression", field names.
 
 use std::borrow::Cow;
 
-/// Words that can't be identifiers.
+/// Words that cannot be identifiers.
 const RESERVED: [&str; 21] = [
     "true",
     "false",

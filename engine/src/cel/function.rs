@@ -1,4 +1,4 @@
-//! A function of the language: what it takes and gives, what a call costs, and what it does. All of it stands here once.
+//! Functions of the language: the signatures, the cost and the implementation of each.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::meta::minor::Minor;
 pub struct Function {
     /// The name that calls use.
     pub name: &'static str,
-    /// What it can be called with.
+    /// The overloads, in the order in which they are tried.
     pub overloads: Vec<Arc<Overload>>,
     /// How its arguments are evaluated.
     pub calling: Calling,
@@ -21,91 +21,93 @@ pub struct Function {
 /// One signature of a function.
 #[derive(Clone, Debug)]
 pub struct Overload {
-    /// The name of the overload, in costs and errors.
+    /// The overload's id, as costs and errors refer to it.
     pub id: &'static str,
-    /// `target.function(…)`: `params[0]` is the target.
+    /// Whether this is a method, `target.function(…)`; then `params[0]` is the target.
     pub is_member: bool,
-    /// The types of the arguments; of a method, the first is what it is called on.
+    /// The types of the arguments; the first one of a method is the target.
     pub params: Vec<Type>,
     /// The type of the result.
     pub result: Type,
-    /// Names of the type parameters in `params` and `result`.
+    /// The names of the type parameters in `params` and `result`.
     pub type_params: Vec<Arc<str>>,
-    /// What a call costs, before it is made and after.
+    /// The cost of a call: the estimate, and the actual cost after the call.
     pub cost: Cost,
-    /// The size of the text that a conversion makes, which servers take to be unbounded: only estimates that no server makes
-    /// go by it.
+    /// The size of the text that a conversion returns. Servers treat it as unbounded; only estimates that no server
+    /// makes use it.
     pub text_size: Option<TextSize>,
-    /// What a call does.
+    /// How a call is executed.
     pub run: CalledBy,
-    /// The first version of Kubernetes that knows it.
+    /// The first version of Kubernetes whose library has the overload.
     pub since: Minor,
-    /// The first version of Kubernetes whose servers have it, where cel-go brought it to a library that was there before:
-    /// new expressions may use it there at once.
+    /// The first version of Kubernetes whose servers have the overload, if cel-go added it to a library that existed
+    /// before. New expressions may use it in that version already.
     pub built: Minor,
-    /// The first version of Kubernetes whose servers no longer have it.
+    /// The first version of Kubernetes whose servers no longer have the overload.
     pub until: Option<Minor>,
-    /// What a call cost in versions before the one named, the oldest first.
+    /// The costs of a call before the version given with each, oldest version first.
     pub former_costs: Vec<(Minor, Cost)>,
-    /// What a call did in versions before the one named, the oldest first.
+    /// The implementations before the version given with each, oldest version first.
     pub former_runs: Vec<(Minor, Implementation)>,
 }
 
-/// What an overload does. `arguments` agree with its parameters, of which lists and maps are known to be such, not what
-/// they hold; the target of a member function is the first.
+/// The implementation of an overload. `arguments` match its parameters; lists and maps are checked to be lists and
+/// maps, but their elements are not checked. The first argument of a method is the target.
 pub type Implementation = for<'a> fn(&mut CallScope<'_>, &[Value<'a>]) -> Result<Value<'a>, EvalError>;
 
-/// The size of a result by those of the arguments.
+/// Computes the size of a result from the sizes of the arguments.
 pub type TextSize = fn(&Sizes<'_, '_>) -> Range;
 
-/// Who makes a call.
+/// How a call is executed.
 #[derive(Clone, Copy, Debug)]
 pub enum CalledBy {
-    /// This function, with the values of the arguments.
+    /// By this function, with the values of the arguments.
     Function(Implementation),
-    /// The evaluator itself: it may leave an argument unevaluated, or goes on from what an argument names.
+    /// By the evaluator itself, which may leave an argument unevaluated or continue from what an argument names.
     Evaluator,
 }
 
-/// How calls of a function are made. What is not said is as with most functions.
+/// How a function's arguments are evaluated, and how its overload is chosen. The default is the behaviour of most
+/// functions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calling {
-    /// How a call is answered that no overload takes.
+    /// The error of a call that no overload accepts.
     pub mismatch: Mismatch,
-    /// All overloads are one to the reference, which finds out for itself what it was given.
+    /// Whether the reference implements all overloads as one function, which dispatches on the values itself.
     pub is_single: bool,
-    /// The second argument is a regular expression. A constant one is compiled with the program.
+    /// Whether the second argument is a regular expression. A constant one is compiled with the program.
     pub has_pattern: bool,
-    /// A call with a constant is made when the program is compiled.
+    /// Whether a call with a constant argument is evaluated when the program is compiled.
     pub is_folded: bool,
-    /// The first argument that fails ends the call, whatever the number of arguments, as where there are three of them.
+    /// Whether the first argument that fails ends the call, even if there are fewer than three arguments. With three or
+    /// more it always does.
     pub stops_at_failure: bool,
 }
 
-/// What an error says of a call that no overload takes.
+/// The error of a call that no overload accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mismatch {
-    /// The function and the types of the arguments.
+    /// Names the function and the types of the arguments.
     #[default]
     Types,
-    /// Nothing.
+    /// Says only that there is no such overload.
     Bare,
-    /// What the function itself says: nobody looks at the arguments before.
+    /// Whatever the function itself returns: its arguments are not checked before the call.
     Unguarded,
-    /// Nothing if the first argument takes part in such operations at all, else the function.
+    /// No details if the first argument's type supports such operations, else the function's name.
     Trait(Trait),
 }
 
-/// Operations that values of some types take part in.
+/// Operations that the values of some types support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trait {
     /// Has `+`.
     Adder,
-    /// Has an order.
+    /// Has an order: `<`, `<=`, `>`, `>=`.
     Comparer,
     /// Has `/`.
     Divider,
-    /// Has items that can be gone over by index.
+    /// Has items that can be accessed by index.
     List,
     /// Has `matches`.
     Matcher,
@@ -113,7 +115,7 @@ pub enum Trait {
     Modder,
     /// Has `*`.
     Multiplier,
-    /// Has a negative.
+    /// Has unary `-`.
     Negator,
     /// Has `size`.
     Sizer,
@@ -122,20 +124,20 @@ pub enum Trait {
 }
 
 impl Function {
-    /// A function of this name, called as usual.
+    /// Makes a function called `name`, with the default [`Calling`].
     pub fn new(name: &'static str, overloads: impl IntoIterator<Item = Overload>) -> Self {
         let overloads = overloads.into_iter().map(Arc::new).collect();
         Function { name, overloads, calling: Calling::default() }
     }
 
-    /// The same, with calls that are made like this.
+    /// Sets how calls are made.
     #[must_use]
     pub fn calling(self, calling: Calling) -> Self {
         Function { calling, ..self }
     }
 
-    /// What a call costs where the types of the arguments leave more than one overload, so that only the evaluation finds
-    /// it: the price that goes with the name, or one step.
+    /// The cost of a call whose overload is only known at evaluation, because several match the argument types: the
+    /// cost that goes with the function's name, or one step.
     pub fn unresolved_cost(&self) -> Cost {
         let of_name = self.overloads.iter().find(|overload| overload.cost.is_of_name());
         of_name.map_or(Cost::One, |overload| overload.cost)
@@ -143,15 +145,15 @@ impl Function {
 }
 
 impl Calling {
-    /// One implementation for all values that take part in such operations.
+    /// One implementation for all values that support `operation`.
     pub const fn by_trait(operation: Trait) -> Calling {
         Calling { mismatch: Mismatch::Trait(operation), is_single: true, ..Calling::USUAL }
     }
 
-    /// Calls whose mismatches are told without any detail.
+    /// Calls whose mismatches are reported without details.
     pub const BARE: Calling = Calling { mismatch: Mismatch::Bare, ..Calling::USUAL };
 
-    /// All arguments are evaluated before the call, and errors are passed on.
+    /// The default: all arguments are evaluated before the call, and their errors are passed on.
     pub const USUAL: Calling = Calling {
         mismatch: Mismatch::Types,
         is_single: false,
@@ -162,7 +164,7 @@ impl Calling {
 }
 
 impl Overload {
-    /// `function(params) -> result`.
+    /// Declares `function(params) -> result`.
     pub fn global(
         id: &'static str,
         params: impl Into<Vec<Type>>,
@@ -173,7 +175,7 @@ impl Overload {
         Overload::declare(id, false, params.into(), result, cost, CalledBy::Function(run))
     }
 
-    /// `params[0].function(params[1..]) -> result`.
+    /// Declares the method `params[0].function(params[1..]) -> result`.
     pub fn member(
         id: &'static str,
         params: impl Into<Vec<Type>>,
@@ -184,12 +186,12 @@ impl Overload {
         Overload::declare(id, true, params.into(), result, cost, CalledBy::Function(run))
     }
 
-    /// The same as [`Overload::global`], but the evaluator makes the calls.
+    /// Declares the same as [`Overload::global`], but the evaluator executes the calls.
     pub(in crate::cel) fn evaluated(id: &'static str, params: impl Into<Vec<Type>>, result: Type, cost: Cost) -> Self {
         Overload::declare(id, false, params.into(), result, cost, CalledBy::Evaluator)
     }
 
-    /// The same as [`Overload::member`], but the evaluator makes the calls.
+    /// Declares the same as [`Overload::member`], but the evaluator executes the calls.
     pub(in crate::cel) fn evaluated_member(
         id: &'static str,
         params: impl Into<Vec<Type>>,
@@ -199,66 +201,66 @@ impl Overload {
         Overload::declare(id, true, params.into(), result, cost, CalledBy::Evaluator)
     }
 
-    /// The same, known since that version.
+    /// Sets the first version of Kubernetes whose library has the overload.
     #[must_use]
     pub fn since(self, minor: u16) -> Self {
         Overload { since: Minor::of(minor), ..self }
     }
 
-    /// The same, which no server has since that version.
+    /// Sets the first version of Kubernetes whose servers no longer have the overload.
     #[must_use]
     pub fn until(self, minor: u16) -> Self {
         Overload { until: Some(Minor::of(minor)), ..self }
     }
 
-    /// Whether servers of `minor` have it for expressions that are to be understood by `version`.
+    /// Whether servers of `minor` have the overload for expressions that `version` must understand.
     pub fn is_known(&self, minor: Minor, version: Minor) -> bool {
         self.since <= version && self.built <= minor && self.until.is_none_or(|until| minor < until)
     }
 
-    /// The same, which servers have since that version.
+    /// Sets the first version of Kubernetes whose servers have the overload.
     #[must_use]
     pub fn built(self, minor: u16) -> Self {
         Overload { built: Minor::of(minor), ..self }
     }
 
-    /// The same, whose calls cost this before that version. Of several such, the oldest is told first.
+    /// Adds the cost of a call before version `minor`. With several of them, call this for the oldest version first.
     #[must_use]
     pub fn before(mut self, minor: u16, cost: Cost) -> Self {
         self.former_costs.push((Minor::of(minor), cost));
         self
     }
 
-    /// The same, whose calls did this before that version. Of several such, the oldest is told first.
+    /// Adds the implementation before version `minor`. With several of them, call this for the oldest version first.
     #[must_use]
     pub fn formerly(mut self, minor: u16, run: Implementation) -> Self {
         self.former_runs.push((Minor::of(minor), run));
         self
     }
 
-    /// The same, which makes a text of this size.
+    /// Sets the size of the text that the overload returns.
     #[must_use]
     pub fn making(self, size: TextSize) -> Self {
         Overload { text_size: Some(size), ..self }
     }
 
-    /// The first version of Kubernetes whose new expressions may call it: what the version before knows, or what its own
-    /// servers brought to a library that was known.
+    /// The first version of Kubernetes whose new expressions may call the overload: the one after the version whose
+    /// library first had it, or the version whose servers added it to an existing library.
     pub fn new_since(&self) -> Minor {
         self.built.max(self.since.next())
     }
 
-    /// What a call costs in that version.
+    /// The cost of a call in version `minor`.
     pub fn cost_in(&self, minor: Minor) -> Cost {
         self.former_costs.iter().find(|(before, _)| minor < *before).map_or(self.cost, |(_, cost)| *cost)
     }
 
-    /// Whether it was another one in some version.
+    /// Whether the cost or the implementation differs in some version.
     pub fn has_changed(&self) -> bool {
         !self.former_costs.is_empty() || !self.former_runs.is_empty()
     }
 
-    /// What a call does in that version.
+    /// How a call is executed in version `minor`.
     pub fn run_in(&self, minor: Minor) -> CalledBy {
         let former = self.former_runs.iter().find(|(before, _)| minor < *before);
         former.map_or(self.run, |(_, run)| CalledBy::Function(*run))

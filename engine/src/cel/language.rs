@@ -1,4 +1,4 @@
-//! What an environment knows of the language: functions, macros, and the rules that go with them.
+//! The contents of an environment: functions, macros, and the rules that go with them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,21 +11,21 @@ use crate::meta::minor::Minor;
 #[derive(Clone, Debug)]
 pub struct Library {
     pub(super) functions: HashMap<&'static str, Arc<Function>>,
-    /// Literals of lists and maps have elements of one type.
+    /// Whether all elements of a list or map literal must have one type.
     pub homogeneous_literals: bool,
-    /// Names of fields in backquotes.
+    /// Whether names of fields may be in backquotes.
     pub quoted_names: bool,
-    /// `?.`, `[?]`, optional entries and the macros of optionals.
+    /// Whether there are `?.`, `[?]`, optional entries and the macros of optionals.
     pub optionals: bool,
-    /// `all(k, v, …)` and the like.
+    /// Whether there are macros with two variables, such as `all(k, v, …)`.
     pub two_variable_comprehensions: bool,
-    /// The macro `list.sortBy(x, key)`.
+    /// Whether there is the macro `list.sortBy(x, key)`.
     pub sort_by: bool,
-    /// The checks of literals that Kubernetes adds: durations, timestamps, regular expressions.
+    /// Whether Kubernetes' checks of literals apply: of durations, timestamps and regular expressions.
     pub literal_validators: bool,
-    /// The types of mutations: `Object{…}` and `JSONPatch{…}`.
+    /// Whether there are the types of mutations: `Object{…}` and `JSONPatch{…}`.
     pub mutations: bool,
-    /// The version of Kubernetes whose texts and prices these are.
+    /// The version of Kubernetes whose messages and costs apply.
     pub minor: Minor,
 }
 
@@ -48,7 +48,7 @@ pub struct Variable {
 }
 
 impl Library {
-    /// The names of all functions, in no order; operators have names that no expression can use.
+    /// The names of all functions, in no particular order; operators have names that no expression can use.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.functions.keys().copied()
     }

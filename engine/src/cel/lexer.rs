@@ -1,13 +1,14 @@
-//! Text to tokens.
+//! The lexer: splits text into tokens.
 //!
-//! Longest match, as in the grammar of cel-go: what begins a string and never ends is read as what it also begins
-//! (`r"` is the name `r`), and only what begins nothing is an error. White space and comments leave no token.
+//! The longest match wins, as in cel-go's grammar: an unterminated string is read as whatever else its first characters
+//! begin (`r"` starts with the name `r`), and only characters that begin no token are an error. White space and
+//! comments yield no token.
 
 use super::ast::Range;
 use crate::meta::minor::Minor;
 use crate::work;
 
-/// What a token is. The order is that of lists of expected tokens.
+/// The kind of a token. The order is that of lists of expected tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum TokenKind {
@@ -46,7 +47,7 @@ pub enum TokenKind {
     String,
     Bytes,
     Identifier,
-    /// A name in backticks.
+    /// A name in backquotes.
     EscapedIdentifier,
 }
 
@@ -56,7 +57,7 @@ pub struct Token {
     pub range: Range,
 }
 
-/// The tokens of a text, the end of input last, and what could not be read.
+/// The tokens of a text, the end of input last, and the characters that could not be read.
 #[derive(Debug, Default)]
 pub struct Tokens {
     pub tokens: Vec<Token>,
@@ -65,31 +66,31 @@ pub struct Tokens {
     pub quoted_names: bool,
 }
 
-/// Characters that begin no token, up to and with the one that shows it.
+/// Characters that begin no token, up to and including the one that shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LexicalFault {
     pub range: Range,
-    /// How many tokens come before.
+    /// The number of tokens before it.
     pub tokens_before: usize,
 }
 
-/// What stands at a place of the text.
+/// What was read at a position of the text, with the position after it.
 enum Lexeme {
     Token(TokenKind, usize),
     Hidden(usize),
-    /// The end of what begins no token.
+    /// Characters that begin no token.
     Fault(usize),
 }
 
-/// The version of Kubernetes from which on names in backquotes are tokens.
+/// The first version of Kubernetes that reads names in backquotes.
 const QUOTED_TOKENS_SINCE: Minor = Minor::of(33);
 
-/// Reads all of `text`. Never fails: faults are part of the answer.
+/// Reads all of `text`. Never fails: faults are part of the result.
 pub fn tokenize(text: &[char]) -> Tokens {
     tokenize_in(Minor::NEWEST, text)
 }
 
-/// [`tokenize`] as that version of Kubernetes does it.
+/// Does what [`tokenize`] does, as version `minor` of Kubernetes does it.
 pub fn tokenize_in(minor: Minor, text: &[char]) -> Tokens {
     let mut found = Tokens {
         tokens: Vec::with_capacity(text.len() / 4 + 1),
@@ -118,7 +119,7 @@ pub fn tokenize_in(minor: Minor, text: &[char]) -> Tokens {
 }
 
 fn range(start: usize, end: usize) -> Range {
-    // A text of more characters than fit is refused before it is read.
+    // A text with more characters than fit is refused before it is read.
     Range { start: start as u32, end: end as u32 }
 }
 
@@ -187,7 +188,7 @@ fn is_quote(character: Option<&char>) -> bool {
     matches!(character, Some('"' | '\''))
 }
 
-/// The end of the run of characters from `at` on that are `wanted`.
+/// The end of the run of characters that are `wanted`, from `at` on.
 fn run(text: &[char], at: usize, wanted: impl Fn(char) -> bool) -> usize {
     text[at..].iter().position(|character| !wanted(*character)).map_or(text.len(), |length| at + length)
 }
@@ -227,7 +228,7 @@ fn number(text: &[char], at: usize) -> Lexeme {
     if is_unsigned(whole) { Lexeme::Token(TokenKind::Uint, whole + 1) } else { Lexeme::Token(TokenKind::Int, whole) }
 }
 
-/// A name, a word of the language, or a string with a prefix.
+/// Reads a name, a keyword, or a string with a prefix.
 fn name(text: &[char], at: usize) -> Lexeme {
     let (is_bytes, quote) = match text[at] {
         'b' | 'B' => (true, at + 1),
@@ -263,7 +264,8 @@ fn escaped_identifier(text: &[char], at: usize) -> Lexeme {
     }
 }
 
-/// The end of the string whose opening quote stands at `at`, or the character that cannot be part of it.
+/// The end of the string whose opening quote is at `at`. The error is the position of the character that cannot be part
+/// of it.
 fn string(text: &[char], at: usize, is_raw: bool) -> Result<usize, usize> {
     let quote = text[at];
     let is_triple = |from: usize| text.get(from..from + 3).is_some_and(|three| three.iter().all(|one| *one == quote));
@@ -281,7 +283,7 @@ fn string(text: &[char], at: usize, is_raw: bool) -> Result<usize, usize> {
                 _ => inside += 1,
             }
         }
-        // Not closed: an empty string stands before the third quote.
+        // Unterminated: the first two quotes are an empty string.
         return Ok(at + 2);
     }
     let mut inside = at + 1;
@@ -296,7 +298,7 @@ fn string(text: &[char], at: usize, is_raw: bool) -> Result<usize, usize> {
     Err(text.len())
 }
 
-/// The end of the escape sequence at `at`, or the character that cannot be part of it.
+/// The end of the escape sequence at `at`. The error is the position of the character that cannot be part of it.
 fn escape(text: &[char], at: usize) -> Result<usize, usize> {
     let tail = |from: usize, length: usize, wanted: fn(&char) -> bool| {
         let wrong = (from..from + length).find(|index| !text.get(*index).is_some_and(wanted));

@@ -1,4 +1,4 @@
-//! What literals stand for.
+//! The values of literals.
 
 use super::ast::Constant;
 use super::lexer::TokenKind;
@@ -7,15 +7,15 @@ use crate::meta::minor::Minor;
 const BAD_ESCAPE: &str = "unable to unescape string";
 const BAD_CODE_POINT: &str = "invalid unicode code point";
 
-/// The version of Kubernetes from which on the number of a character must be one that Unicode has; before, the character for
-/// what is unknown was put in the place of surrogates, and of numbers beyond 31 bits.
+/// The first version of Kubernetes in which the number of a character must be one that Unicode has; before, surrogates,
+/// and numbers beyond 31 bits, became the replacement character.
 const CODE_POINTS_SINCE: Minor = Minor::of(33);
 
-/// The value of a token, negated where `is_negative`, as that version of Kubernetes reads it; else what is wrong with it.
+/// Decodes the value of a token, negated if `is_negative`, as version `minor` of Kubernetes does.
 ///
 /// # Errors
 ///
-/// What is wrong with the token.
+/// The fault of the token.
 pub fn decode(minor: Minor, kind: TokenKind, is_negative: bool, text: &str) -> Result<Constant, &'static str> {
     match kind {
         TokenKind::Int => int(is_negative, text).map(Constant::Int).ok_or("invalid int literal"),
@@ -52,14 +52,14 @@ fn float(is_negative: bool, text: &str) -> Option<f64> {
     magnitude.is_finite().then_some(if is_negative { -magnitude } else { magnitude })
 }
 
-/// What numbers in escape sequences are: code points in strings, bytes in bytes.
+/// What numbers in escape sequences mean: code points in strings, bytes in bytes literals.
 #[derive(Clone, Copy)]
 enum Numbers {
     Bytes,
     CodePoints { minor: Minor },
 }
 
-/// The bytes that a string with its quotes, and perhaps an `r` before them, stands for.
+/// Decodes a string with its quotes, and perhaps an `r` before them, to bytes.
 fn unquote(text: &str, numbers: Numbers) -> Result<Vec<u8>, &'static str> {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     let (is_raw, quoted) = match text.strip_prefix(['r', 'R']) {
@@ -82,7 +82,7 @@ fn unquote(text: &str, numbers: Numbers) -> Result<Vec<u8>, &'static str> {
     Ok(bytes)
 }
 
-/// Appends what the escape sequence after a backslash stands for, and returns what follows it.
+/// Appends the value of the escape sequence after a backslash, and returns the rest of the text.
 fn unescape<'a>(sequence: &'a str, numbers: Numbers, bytes: &mut Vec<u8>) -> Result<&'a str, &'static str> {
     let mut characters = sequence.chars();
     let letter = characters.next().ok_or(BAD_ESCAPE)?;
@@ -126,12 +126,12 @@ fn numbered<'a>(
     Ok(&text[length..])
 }
 
-/// The character with that number.
+/// The character with this number.
 fn character(minor: Minor, number: u32) -> Result<char, &'static str> {
     match char::from_u32(number) {
         Some(character) => Ok(character),
         None if minor >= CODE_POINTS_SINCE => Err(BAD_CODE_POINT),
-        // Go's runes have a sign.
+        // Go's runes are signed.
         None if (u32::from(char::MAX) + 1..=i32::MAX as u32).contains(&number) => Err(BAD_ESCAPE),
         None => Ok(char::REPLACEMENT_CHARACTER),
     }

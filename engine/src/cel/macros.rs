@@ -1,7 +1,7 @@
-//! Macros, expanded while parsing.
+//! Macros, which are expanded while parsing.
 //!
-//! Each takes the target and the arguments of a call and puts a node in its place, most often a comprehension. New nodes
-//! get their ids in cel-go's order and stand where the call stands.
+//! Each macro replaces a call, given its target and arguments, by another node, most often a comprehension. New nodes
+//! get their ids in cel-go's order and have the call's position.
 
 use super::ast::{
     ACCUMULATOR, Call, Comprehension, Constant, Expr, ExprId, ExprKind, ListExpr, MapEntry, Select, Struct,
@@ -11,7 +11,7 @@ use super::builder::Builder;
 use super::language::Library;
 use crate::meta::minor::Minor;
 
-/// A call that looks like a macro but is not used as one.
+/// A call of a macro with wrong arguments.
 #[derive(Debug)]
 pub(super) struct Misuse {
     /// The argument that is wrong.
@@ -21,25 +21,26 @@ pub(super) struct Misuse {
 
 pub(super) type Expand = fn(&mut Expansion<'_, '_>, Option<Expr>, Vec<Expr>) -> Result<Expr, Misuse>;
 
-/// The name that the accumulator had in older versions; it stays forbidden.
+/// The accumulator's name in older versions; it stays forbidden.
 const FORMER_ACCUMULATOR: &str = "__result__";
-/// The variable of a comprehension that never runs its step.
+/// The iteration variable of a comprehension that never runs its step.
 const UNUSED: &str = "#unused";
-/// The variable that holds what is sorted.
+/// The variable for the list that `sortBy` sorts.
 const SORTED: &str = "@__sortBy_input__";
 
-/// The version of Kubernetes that brought `optMap` and `optFlatMap`.
+/// The first version of Kubernetes with `optMap` and `optFlatMap`.
 pub(super) const OPTIONALS_SINCE: Minor = Minor::of(28);
-/// The one that brought macros with a key and a value.
+/// The first version with macros that take a key and a value.
 pub(super) const TWO_VARIABLES_SINCE: Minor = Minor::of(32);
-/// The one that brought `sortBy`.
+/// The first version with `sortBy`.
 pub(super) const SORT_BY_SINCE: Minor = Minor::of(34);
 
-/// The one from which on a target that an expansion has twice has ids of its own in each place. Before, it is checked twice
-/// under the same ids, its faults are told twice, and a type that differs from that of the first time is one more.
+/// The first version in which a target that an expansion uses twice has separate ids in each place. Before, it is
+/// checked twice under the same ids, its faults are reported twice, and a type that differs from that of the first
+/// check is one more fault.
 pub(super) const COPIES_SINCE: Minor = Minor::of(32);
 
-/// The version of Kubernetes that brought a macro which the CEL standard does not have, in any of its forms.
+/// The first version of Kubernetes with a macro that the CEL standard does not have, in any of its forms.
 pub(super) fn since(name: &str) -> Option<Minor> {
     match name {
         "all" | "exists" | "exists_one" | "existsOne" | "transformList" | "transformMap" | "transformMapEntry" => {
@@ -51,7 +52,7 @@ pub(super) fn since(name: &str) -> Option<Minor> {
     }
 }
 
-/// The macro that a call is, by its name, the number of its arguments, and whether it has a target.
+/// Finds the macro for a call, by its name, the number of its arguments, and whether it has a target.
 pub(super) fn find(library: &Library, function: &str, args: usize, has_target: bool) -> Option<Expand> {
     let expand: Expand = match (function, args, has_target) {
         ("has", 1, false) => has,
@@ -79,7 +80,7 @@ pub(super) fn find(library: &Library, function: &str, args: usize, has_target: b
 /// Makes the nodes of one expansion.
 pub(super) struct Expansion<'e, 'b> {
     pub builder: &'e mut Builder<'b>,
-    /// The call that is expanded.
+    /// The call to expand.
     pub at: ExprId,
 }
 
@@ -89,7 +90,7 @@ struct Variables {
     second: Option<String>,
 }
 
-/// What a comprehension does, apart from what it goes over.
+/// The parts of a comprehension, apart from its range and its variables.
 struct Fold {
     accu_init: Expr,
     loop_condition: Expr,
@@ -217,7 +218,7 @@ fn opt_flat_map(expansion: &mut Expansion<'_, '_>, target: Option<Expr>, args: V
     Ok(expansion.call(operators::CONDITIONAL, vec![present, value, none]))
 }
 
-/// Binds the target to a variable, and sorts that by what the argument makes of its elements.
+/// Binds the target to a variable, and sorts it by the key that the argument computes for each element.
 fn sort_by(expansion: &mut Expansion<'_, '_>, target: Option<Expr>, args: Vec<Expr>) -> Result<Expr, Misuse> {
     let target = target.expect("the macro was found by having a target");
     let loop_step = expansion.ident(SORTED);
@@ -236,7 +237,7 @@ fn sort_by(expansion: &mut Expansion<'_, '_>, target: Option<Expr>, args: Vec<Ex
 
 const SIMPLE_NAME: &str = "argument must be a simple name";
 
-/// The name in front of the other arguments, or both names if there are three arguments or more.
+/// Takes the variable's name from the front of two arguments, or both names if there are three arguments or more.
 fn variables_of(mut args: Vec<Expr>, fault: &str) -> Result<(Variables, Vec<Expr>), Misuse> {
     if args.len() == 2 {
         let first = variable(args.remove(0), fault)?;
@@ -314,7 +315,7 @@ impl Expansion<'_, '_> {
         self.node(ExprKind::Call(Box::new(call)))
     }
 
-    /// The accumulator with `transform` appended, where `filter` holds.
+    /// Makes a step that appends `transform` to the accumulator if `filter` holds.
     fn append(&mut self, filter: Option<Expr>, transform: Expr) -> Expr {
         let accu = self.accumulator();
         let one = self.list(vec![transform]);
@@ -322,14 +323,14 @@ impl Expansion<'_, '_> {
         self.where_(filter, step)
     }
 
-    /// `step` where `filter` holds, else the accumulator as it is.
+    /// Makes a step that is `step` if `filter` holds, else the unchanged accumulator.
     fn where_(&mut self, filter: Option<Expr>, step: Expr) -> Expr {
         let Some(filter) = filter else { return step };
         let accu = self.accumulator();
         self.call(operators::CONDITIONAL, vec![filter, step, accu])
     }
 
-    /// A fold over everything that answers its accumulator.
+    /// Makes a comprehension over all elements, whose result is its accumulator.
     fn collect(&mut self, target: Option<Expr>, variables: Variables, accu_init: Expr, loop_step: Expr) -> Expr {
         let loop_condition = self.constant(Constant::Bool(true));
         let result = self.accumulator();
@@ -351,14 +352,14 @@ impl Expansion<'_, '_> {
         self.node(ExprKind::Comprehension(Box::new(comprehension)))
     }
 
-    /// `result` with the variable `name` for `value`.
+    /// Makes an expression that evaluates `result` with the variable `name` bound to `value`.
     fn bind(&mut self, name: &str, value: Expr, loop_step: Expr, result: Expr) -> Expr {
         let iter_range = self.list(Vec::new());
         let loop_condition = self.constant(Constant::Bool(false));
         self.bound(iter_range, name, Fold { accu_init: value, loop_condition, loop_step, result })
     }
 
-    /// A fold over nothing, whose accumulator is a variable.
+    /// Makes a comprehension over an empty list, whose accumulator serves as a variable.
     fn bound(&mut self, iter_range: Expr, name: &str, fold: Fold) -> Expr {
         let Fold { accu_init, loop_condition, loop_step, result } = fold;
         let comprehension = Comprehension {
@@ -374,7 +375,7 @@ impl Expansion<'_, '_> {
         self.node(ExprKind::Comprehension(Box::new(comprehension)))
     }
 
-    /// Whether the optional `target` has a value, and an expression over that value.
+    /// Makes the condition that the optional `target` has a value, and the expression over that value.
     fn with_content(&mut self, target: Option<Expr>, args: Vec<Expr>, name: &str) -> Result<(Expr, Expr), Misuse> {
         let [variable, transform] = take(args);
         let fault = format!("{name}() variable name must be a simple identifier");
@@ -383,7 +384,7 @@ impl Expansion<'_, '_> {
         let again = target.clone();
         let present = self.member_call("hasValue", target);
         let iter_range = self.list(Vec::new());
-        // The ids are taken in either case: they count against the limit of what expansions make.
+        // The ids are taken in either case: they count against the limit of nodes that expansions make.
         let copied = self.copy(again.clone());
         let again = if self.builder.minor() < COPIES_SINCE { again } else { copied };
         let accu_init = self.member_call("value", again);
@@ -394,7 +395,7 @@ impl Expansion<'_, '_> {
         Ok((present, value))
     }
 
-    /// The same with ids of its own.
+    /// Copies `expr` with new ids.
     fn copy(&mut self, expr: Expr) -> Expr {
         if self.builder.is_full() {
             return expr;

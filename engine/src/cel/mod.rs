@@ -1,9 +1,9 @@
-//! The Common Expression Language, as Kubernetes 1.37 speaks it.
+//! The Common Expression Language (CEL), as Kubernetes 1.37 implements it.
 //!
-//! Text becomes an [`ast::Ast`], an [`env::Env`] of declared variables and functions turns that into a
-//! [`checker::CheckedExpr`], and this is priced by [`cost`] and run by [`eval`]. Nothing here does I/O, reads a clock or
-//! needs the server. Texts, positions and costs are those of cel-go 0.29 with the Kubernetes libraries. A function, with what
-//! it takes, gives, costs and does, stands once: in [`library`], one family a file.
+//! The parser turns text into an [`ast::Ast`]. An [`env::Env`] of declared variables and functions turns that into a
+//! [`checker::CheckedExpr`], which [`cost`] estimates and [`eval`] runs. Nothing here does I/O, reads a clock or needs
+//! the server. Messages, positions and costs are those of cel-go 0.29 with the Kubernetes libraries. Each function is
+//! defined once, with its signatures, cost and implementation: in [`library`], one file per family.
 //!
 //! A rule such as
 //!
@@ -34,10 +34,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! JSON is read where it lies, through an [`eval::host::HostForm`]; [`cost::estimate`] tells beforehand what an expression may
-//! cost. The example `rule` does all of that with a schema.
+//! JSON is read in place, through an [`eval::host::HostForm`]; [`cost::estimate`] computes the worst-case cost of an
+//! expression before it runs. The example `rule` does all of that with a schema.
 //!
-//! What is wrong with an expression is told as `kubectl` shows it:
+//! Faults of an expression are reported as `kubectl` shows them:
 //!
 //! ```
 //! use kubeskiff_engine::cel::env::{Env, Expressions};
@@ -55,24 +55,24 @@
 //!
 //! # The way of an expression
 //!
-//! `cel` knows nothing of Kubernetes' objects; `schema::declare` and `schema::rules` bring the two together.
+//! `cel` knows nothing about Kubernetes objects; `schema::declare` and `schema::rules` connect the two.
 //!
-//! - **Text to tree** (`lexer`, `syntax`, `parser`, `macros`): recursive descent, bounded in depth as cel-go is, with
-//!   the recovery and the messages of its generated parser. Ids are given in cel-go's order, as errors and costs
-//!   refer to them.
-//! - **Tree to types** (`checker`): declarations come from the structural schema, one object type a position. Every
-//!   function of every library is declared in `library/declarations`, for new and for stored expressions apart.
-//!   `checker::resolve` gives names their meaning and leaves types to the evaluation, for expressions that nobody
-//!   checks.
-//! - **Types to a price** (`cost`): one table of calls, by overload, for the estimate and for what a run really
-//!   costs. Paths are kept as the reference keeps them, shared memory and all, since the estimate depends on it.
-//! - **Types to a program** (`eval`): names become slots, overloads functions, constants values. Objects are read
-//!   where they lie, through a form that tells what a place in the JSON is to the expression; nothing is converted
-//!   that is not looked at. The steps of `eval::machine` are functions that are never inlined into the one that tells
-//!   them apart, and hand values on where they lie: a copy of a value right after it was written stalls the
+//! - **Text to tree** (`lexer`, `syntax`, `parser`, `macros`): recursive descent with cel-go's limit on depth, and with
+//!   the error recovery and the messages of cel-go's generated parser. Ids are assigned in cel-go's order, because
+//!   errors and costs refer to them.
+//! - **Tree to types** (`checker`): declarations come from the structural schema, one object type per position. The
+//!   functions are declared in `library`; an environment for new expressions may hold fewer of them than one for stored
+//!   expressions. `checker::resolve` resolves names but leaves types to the evaluation, for expressions that are not
+//!   type-checked.
+//! - **Types to a cost** (`cost`): one table of calls, by overload, serves both the estimate and the actual cost of a
+//!   run. Paths are kept as cel-go keeps them, including memory that they share, because the estimate depends on it.
+//! - **Types to a program** (`eval`): names are resolved to slots, overloads to functions, constants to values. Objects
+//!   are read in place, through a form that tells how a position in the JSON appears to the expression; only what the
+//!   expression reads is converted. The steps of `eval::machine` are functions that are never inlined into the one that
+//!   dispatches to them, and they pass values on in place: copying a value right after it was written stalls the
 //!   processor, and once doubled the time of a rule over a list.
-//! - Programs are compiled when a version is first written to, and kept with it. Definitions are compiled and priced
-//!   when they are written, against what is new or stored in them.
+//! - Programs are compiled at the first write to a version, and kept with it. Definitions are compiled and their costs
+//!   estimated when they are written, with separate environments for new and for already stored expressions.
 
 pub mod ast;
 pub mod declared;
@@ -108,7 +108,7 @@ mod tests {
     use super::eval::{Program, Value};
     use super::types::Type;
 
-    /// What all steps get along with; without optimization, calls take several times the space.
+    /// The stack that suffices for all steps; without optimization, calls take several times the space.
     const STACK_BYTES: usize = if cfg!(debug_assertions) { 8 << 20 } else { 1 << 20 };
 
     fn on_a_small_stack(test: fn()) {
@@ -116,13 +116,13 @@ mod tests {
         thread.join().expect("it does not panic");
     }
 
-    /// Takes `text` through all steps; whether it got to the end does not matter.
+    /// Takes `text` through all steps; it does not matter whether it gets to the end.
     fn run(text: &str) {
         let env = Env::kubernetes(Expressions::Stored).with_variable("self", Type::Bool);
         let Ok(checked) = env.compile(text) else { return };
         estimate(&checked, &DeclType::scalar(Type::Bool, 0, 4));
         let Ok(program) = Program::new(&checked, &env) else { return };
-        // The result does not matter, only that there is one.
+        // The result does not matter, only that the evaluation ends.
         let _ = program.evaluate(&[Some(Ok(Value::Bool(true)))], 1_000_000);
     }
 

@@ -1,7 +1,7 @@
-//! The types of which policies make their mutations: `Object`, `Object.spec` and so on, and `JSONPatch`.
+//! The types with which policies express mutations: `Object`, `Object.spec` and so on, and `JSONPatch`.
 //!
-//! An expression such as `Object{spec: Object.spec{replicas: 3}}` names a type by the path of the field that it stands in.
-//! Every field of every such type takes any value: that names and paths agree is found out when the value is used.
+//! An expression such as `Object{spec: Object.spec{replicas: 3}}` names a type by the path of its field. Every field of
+//! every such type accepts any value: whether names and paths agree is only checked when the value is used.
 //!
 //! Source: `k8s.io/apiserver/pkg/cel/mutation`, release 1.37.
 
@@ -13,7 +13,7 @@ pub const OBJECT: &str = "Object";
 /// The type of an operation of a JSON patch.
 pub const JSON_PATCH: &str = "JSONPatch";
 
-/// Whether `name` is that of an object or of a part of one.
+/// Whether `name` is the type name of an object or of a part of one.
 pub fn is_object(name: &str) -> bool {
     name.strip_prefix(OBJECT).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
@@ -28,7 +28,7 @@ pub fn field(name: &str, field: &str) -> Type {
     match (name, field) {
         (JSON_PATCH, "op" | "path" | "from") => Type::String,
         (JSON_PATCH, "value") => Type::Dyn,
-        // The reference has such a field, and no type for it.
+        // The reference has such a field, but no type for it.
         (JSON_PATCH, _) => Type::opaque("", Vec::new()),
         _ => Type::Dyn,
     }

@@ -1,21 +1,20 @@
-//! A syntax tree back to text.
+//! Prints a syntax tree as text.
 //!
-//! What [`parse_keeping_macros`](super::parser::parse_keeping_macros) makes of the text is the same tree, apart from ids
-//! and places: parentheses stand only where they are needed, macros as they were called.
+//! Parsing the text with [`parse_keeping_macros`](super::parser::parse_keeping_macros) gives the same tree, apart from
+//! ids and positions. Parentheses are printed only where they are needed, and macros as they were called.
 
 use std::fmt::Write;
 
 use super::ast::{Ast, Call, Constant, Expr, ExprKind, ListExpr, MapEntry, Select, SourceInfo, Struct, operators};
 
-/// The text of a tree; `None` if it has macros and the calls of these were not kept, so that only what they expanded to
-/// is known.
+/// Prints a tree. Returns `None` if it has macros whose calls were not kept, so that only their expansions are known.
 pub fn print(ast: &Ast) -> Option<String> {
     let mut printer = Printer { source: &ast.source, text: String::new() };
     printer.expr(&ast.expr, Strength::Expression)?;
     Some(printer.text)
 }
 
-/// How tightly the parts of an expression hold together, from the loosest on.
+/// How tightly an expression binds, from the loosest on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Strength {
     Expression,
@@ -42,7 +41,7 @@ impl Strength {
     }
 }
 
-/// How an operator of two sides is written.
+/// How a binary operator is written.
 fn binary(function: &str) -> Option<(Strength, &'static str)> {
     Some(match function {
         operators::LOGICAL_OR => (Strength::Or, "||"),
@@ -78,7 +77,7 @@ struct Printer<'a> {
 }
 
 impl<'a> Printer<'a> {
-    /// Prints what holds together at least as tightly as `least`, in parentheses if need be.
+    /// Prints `expr`, in parentheses if it binds less tightly than `least`.
     fn expr(&mut self, expr: &'a Expr, least: Strength) -> Option<()> {
         let expr = self.source.macro_calls.get(&expr.id).unwrap_or(expr);
         if strength(expr) >= least {
@@ -168,7 +167,7 @@ impl<'a> Printer<'a> {
         self.text.push(operator);
         let start = self.text.len();
         self.expr(operand, Strength::Member)?;
-        // A minus before a number would be part of it, and a second minus would take the first one back.
+        // A minus before a number would become part of it, and a second minus would cancel the first.
         if operator == '-' && self.text[start..].starts_with(|first: char| first.is_ascii_digit() || first == '-') {
             self.text.insert(start, '(');
             self.text.push(')');
@@ -191,7 +190,7 @@ impl<'a> Printer<'a> {
             write!(self.text, " {text} ").ok()?;
             return self.expr(right, strength.next());
         }
-        // The parser balances chains, so only a chain with the shape that it makes goes without parentheses.
+        // The parser balances chains of operators, so only a chain of the shape that it makes needs no parentheses.
         let mut terms = Vec::new();
         self.terms(left, function, &mut terms);
         self.terms(right, function, &mut terms);
@@ -207,7 +206,7 @@ impl<'a> Printer<'a> {
         Some(())
     }
 
-    /// The two sides of a call of `function` that no macro made.
+    /// The two operands of a call of `function` that does not come from a macro.
     fn sides(&self, expr: &'a Expr, function: &str) -> Option<[&'a Expr; 2]> {
         match &expr.kind {
             ExprKind::Call(call) if call.function == function && !self.source.macro_calls.contains_key(&expr.id) => {
@@ -358,7 +357,7 @@ mod tests {
         assert_eq!(print(&ast).as_deref(), Some(expected), "{text}");
     }
 
-    /// The tree without ids.
+    /// The tree without ids, as text.
     fn shape(expr: &Expr) -> String {
         let mut expr = expr.clone();
         forget_ids(&mut expr);

@@ -1,6 +1,6 @@
-//! CEL types, and declared types: what a schema says about a value, and how large the value can be.
+//! CEL types, and declared types: what a schema says about a value, including its maximum size.
 //!
-//! Each is made of the other: an object is of a type whose fields are declared.
+//! The two refer to each other: an object type has declared fields.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,15 +9,15 @@ use std::sync::Arc;
 
 use crate::meta::minor::Minor;
 
-/// The message that has a type of its own and no fields.
+/// The name of the message type without fields, which has a type of its own.
 pub const EMPTY: &str = "google.protobuf.Empty";
 
 /// The type of an expression. Clones are cheap.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Type {
-    /// Anything, known when it is evaluated.
+    /// Any value; the type is known at evaluation.
     Dyn,
-    /// The type of what failed to check; agrees with every type.
+    /// The type of an expression that failed the check; agrees with every type.
     Error,
     /// `null_type`
     Null,
@@ -45,17 +45,17 @@ pub enum Type {
     List(Arc<Type>),
     /// A map: the types of keys and values.
     Map(Arc<(Type, Type)>),
-    /// An object with declared fields. Nominal: types of the same name are the same.
+    /// An object with declared fields. Nominal: types with the same name are equal.
     Object(Arc<ObjectType>),
-    /// A type known by name and parameters alone: `optional_type(int)`, `kubernetes.NamedFormat`.
+    /// A type known only by its name and parameters: `optional_type(int)`, `kubernetes.NamedFormat`.
     Opaque(Arc<OpaqueType>),
-    /// A variable: of an overload (`A`) or of the checker (`_var0`).
+    /// A type variable: of an overload (`A`) or of the checker (`_var0`).
     Param(Arc<str>),
-    /// The type of types, with the type it stands for where that is known.
+    /// The type of a type; holds that type where it is known.
     Type(Option<Arc<Type>>),
 }
 
-/// What a wrapper wraps.
+/// The scalar in a wrapper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scalar {
     /// `bool`
@@ -72,36 +72,36 @@ pub enum Scalar {
     Bytes,
 }
 
-/// A type of a library: its inside is not seen by expressions.
+/// A type of a library; expressions cannot look inside it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OpaqueType {
-    /// `optional_type`, `kubernetes.Quantity`.
+    /// The type's name: `optional_type`, `kubernetes.NamedFormat`.
     pub name: String,
-    /// What it is made over.
+    /// The type parameters.
     pub params: Vec<Type>,
 }
 
 /// The declared type of a node of a schema.
 #[derive(Clone, Debug)]
 pub struct DeclType {
-    /// What the checker sees.
+    /// The type as the checker sees it.
     pub ty: Type,
-    /// What the type has beside its bounds.
+    /// The structure of the type, without its bounds.
     pub shape: DeclShape,
-    /// Bytes of a string, items of a list, entries of a map; 0 for what has no size.
+    /// The maximum number of bytes of a string, items of a list or entries of a map; 0 for types without a size.
     pub max_elements: u64,
-    /// The length of the shortest JSON that is a value of the type, in bytes.
+    /// The length in bytes of the shortest JSON text of a value of this type.
     pub min_serialized_size: u64,
 }
 
-/// What a declared type is made of.
+/// The structure of a declared type.
 #[derive(Clone, Debug)]
 pub enum DeclShape {
     /// A scalar.
     Scalar,
     /// A list of this type.
     List(Arc<DeclType>),
-    /// Keys are strings.
+    /// A map; its keys are strings.
     Map {
         /// The type of the keys.
         key: Arc<DeclType>,
@@ -112,7 +112,7 @@ pub enum DeclShape {
     Object(Arc<ObjectType>),
 }
 
-/// An object type: a name, which tells it from others, and fields by their (escaped) names.
+/// An object type: a name, which identifies it, and fields by their (escaped) names.
 #[derive(Clone, Debug, Default)]
 pub struct ObjectType {
     /// The name of the type, in messages.
@@ -126,7 +126,7 @@ pub struct ObjectType {
 pub struct DeclField {
     /// Its type.
     pub decl: DeclType,
-    /// Whether objects always have it.
+    /// Whether every object has it.
     pub required: bool,
 }
 
@@ -145,27 +145,28 @@ impl Hash for ObjectType {
 }
 
 impl Type {
-    /// The name of `optional_type`.
+    /// The name of the type of optional values.
     pub const OPTIONAL: &str = "optional_type";
-    /// The version of Kubernetes that began to call it so. Before, errors had `optional`, and no expression could name it.
+    /// The first version of Kubernetes that uses this name. Before, errors said `optional`, and no expression could
+    /// name the type.
     pub const OPTIONAL_SINCE: Minor = Minor::of(31);
 
-    /// A list of this type.
+    /// The type of lists with these elements.
     pub fn list(element: Type) -> Type {
         Type::List(Arc::new(element))
     }
 
-    /// A map of these types.
+    /// The type of maps with these keys and values.
     pub fn map(key: Type, value: Type) -> Type {
         Type::Map(Arc::new((key, value)))
     }
 
-    /// `optional_type(of)`.
+    /// The type `optional_type(of)`.
     pub fn optional(of: Type) -> Type {
         Type::opaque(Type::OPTIONAL, vec![of])
     }
 
-    /// A type of a library.
+    /// A library's opaque type.
     pub fn opaque(name: &str, params: Vec<Type>) -> Type {
         Type::Opaque(Arc::new(OpaqueType { name: name.to_owned(), params }))
     }
@@ -175,7 +176,7 @@ impl Type {
         Type::Object(Arc::new(ObjectType::new(name)))
     }
 
-    /// A type that a call decides: `T`.
+    /// A type parameter, which each call binds: `T`.
     pub fn param(name: &str) -> Type {
         Type::Param(Arc::from(name))
     }
@@ -185,7 +186,7 @@ impl Type {
         Type::Type(Some(Arc::new(of)))
     }
 
-    /// The type that the language calls `name`.
+    /// The type that CEL calls `name`.
     pub fn named(name: &str) -> Option<Type> {
         Some(match name {
             "bool" => Type::Bool,
@@ -215,7 +216,7 @@ impl Type {
         })
     }
 
-    /// The name of the type without its parameters, as values have it.
+    /// The name of the type without its parameters, as it is at evaluation.
     pub fn runtime_name(&self) -> &str {
         match self {
             Type::Dyn => "dyn",
@@ -239,7 +240,7 @@ impl Type {
         }
     }
 
-    /// The name of the type as Go prints it outside of the checker's own messages: `list(null_type)`.
+    /// The name of the type as Go prints it outside the checker's own messages: `list(null_type)`.
     pub fn go_name(&self) -> String {
         let name = self.runtime_name();
         match self {
@@ -255,7 +256,7 @@ impl Type {
         }
     }
 
-    /// What an optional holds; `None` for other types.
+    /// The type of an optional's value; `None` for other types.
     pub fn optional_content(&self) -> Option<&Type> {
         match self {
             Type::Opaque(opaque) if opaque.name == Type::OPTIONAL => opaque.params.first(),
@@ -263,14 +264,14 @@ impl Type {
         }
     }
 
-    /// Whether the type says nothing: `dyn` or `google.protobuf.Any`.
+    /// Whether the type is unknown until evaluation: `dyn` or `google.protobuf.Any`.
     pub fn is_dyn(&self) -> bool {
         matches!(self, Type::Dyn | Type::Any)
     }
 }
 
 impl Scalar {
-    /// The type that is the same as this scalar.
+    /// The type without the wrapper.
     pub fn as_type(self) -> Type {
         match self {
             Scalar::Bool => Type::Bool,
@@ -283,7 +284,7 @@ impl Scalar {
     }
 }
 
-/// As the checker prints it: `list(string)`, `map(string, int)`, `optional_type(int)`.
+/// Prints the type as the checker does: `list(string)`, `map(string, int)`, `optional_type(int)`.
 impl fmt::Display for Type {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

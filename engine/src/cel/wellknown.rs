@@ -1,18 +1,17 @@
-//! The messages of `google.protobuf` that the language takes for values of its own.
+//! The messages of `google.protobuf` that CEL converts to its own values.
 //!
-//! `google.protobuf.Int64Value{value: 1}` is a number that may be null. Only `google.protobuf.Empty{}` stands for nothing
-//! but itself; there are no other messages.
+//! `google.protobuf.Int64Value{value: 1}` is a number that may be null. Only `google.protobuf.Empty{}` remains a
+//! message; there are no other messages.
 
 use super::ast::Constant;
 use super::types::Type;
 
-/// The value of an enum that is called `name`.
+/// The value of the enum constant called `name`.
 pub fn constant(name: &str) -> Option<Constant> {
     (name == "google.protobuf.NullValue.NULL_VALUE").then_some(Constant::Int(0))
 }
 
-/// The type that a message called `name` has, and may be made as; the names of the language's own types are not among
-/// them.
+/// The type of a message called `name` that expressions can construct; the names of CEL's own types are not among them.
 pub fn message(name: &str) -> Option<Type> {
     match name {
         "duration" => Some(Type::Duration),

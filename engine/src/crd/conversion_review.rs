@@ -1,7 +1,7 @@
 //! The request to a conversion webhook, and the check of its answer.
 //!
-//! In: an object and the version to convert it to; the webhook's answer. Out: the bytes of a `ConversionReview`; the
-//! converted object, or Kubernetes' error about the answer. Each review has one object.
+//! Input: an object and the version to convert it to; the webhook's answer. Output: the bytes of a `ConversionReview`;
+//! the converted object, or Kubernetes' error about the answer. Each review has one object.
 //!
 //! Source: Kubernetes documentation, "Webhook conversion"; answers recorded from apiextensions-apiserver 1.37.
 

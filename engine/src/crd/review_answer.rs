@@ -1,7 +1,7 @@
 //! A webhook's answer to a review: decoding it and checking its type.
 //!
-//! In: the bytes of an answer, and the review it should be. Out: the decoded review, whose fields are not checked yet,
-//! or the error text of the reference's codec. Conversion and admission read their answers alike.
+//! Input: the bytes of an answer, and the review it should be. Output: the decoded review, whose fields are not checked
+//! yet, or the error text of the reference's codec. Conversion and admission read their answers alike.
 //!
 //! Source: `runtime/serializer` of apimachinery 0.37.
 

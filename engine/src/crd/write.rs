@@ -1,6 +1,6 @@
 //! How a custom resource is written, up to admission: decode, prepare, validate.
 //!
-//! In: an object as a client sent it, or as it was stored. Out: the object in the form that is stored and answered, with
+//! Input: an object as a client sent it, or as it was stored. Output: the object in the form that is stored and answered, with
 //! every error and warning that Kubernetes has for it. The registry, the command line and the vectors runner all call this;
 //! it never reads a clock or a database.
 //!

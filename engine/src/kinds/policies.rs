@@ -1,4 +1,4 @@
-//! What policies of admission and their bindings have in common: what they match, their parameters, their expressions.
+//! What admission policies and their bindings have in common: the resources that they match, parameters, expressions.
 //!
 //! Source: `pkg/apis/admissionregistration/validation`, release 1.36.
 
@@ -29,9 +29,9 @@ const MUTABLE_OPERATIONS: [&str; 4] = ["*", "CONNECT", "CREATE", "UPDATE"];
 
 /// The strategy of ValidatingAdmissionPolicyBindings and of MutatingAdmissionPolicyBindings.
 pub struct BindingStrategy {
-    /// Sets what Go sets in a binding that it has read.
+    /// Sets the defaults of a binding.
     pub set_defaults: fn(&mut Value),
-    /// The errors of a binding.
+    /// Validates a binding.
     pub validate: fn(&Value) -> ErrorList,
 }
 
@@ -67,7 +67,7 @@ impl Strategy for BindingStrategy {
     }
 }
 
-/// Sets what Go sets in `MatchResources`.
+/// Sets the defaults of `MatchResources`.
 pub fn set_match_defaults(resources: &mut Value) {
     defaults::set_pointer(resources, "matchPolicy", "Equivalent");
     for name in ["namespaceSelector", "objectSelector"] {
@@ -80,7 +80,7 @@ pub fn set_match_defaults(resources: &mut Value) {
     }
 }
 
-/// Sets what Go sets in the spec of a policy.
+/// Sets the defaults of a policy's spec.
 pub fn set_policy_defaults(object: &mut Value) {
     let Some(spec) = defaults::field(object, "spec") else { return };
     defaults::set_pointer(spec, "failurePolicy", "Fail");
@@ -89,7 +89,7 @@ pub fn set_policy_defaults(object: &mut Value) {
     }
 }
 
-/// What is required, and of these.
+/// Checks that a field is set, and to one of `choices`.
 fn choice(field: &FieldRef<'_>, choices: &[&str]) -> Option<Error> {
     if !field.is_set() {
         return Some(field.required(""));
@@ -97,7 +97,8 @@ fn choice(field: &FieldRef<'_>, choices: &[&str]) -> Option<Error> {
     (!choices.contains(&field.text())).then(|| field.not_supported(choices))
 }
 
-/// The parts of a policy's spec before its expressions.
+/// Validates the parts of a policy's spec before its expressions. `only_mutable` allows only operations that a mutation
+/// can change.
 pub fn validate_head(spec: &FieldRef<'_>, only_mutable: bool) -> ErrorList {
     let mut errors = ErrorList::new();
     errors.extend(choice(&spec.field("failurePolicy"), &POLICIES));
@@ -121,7 +122,7 @@ pub fn validate_head(spec: &FieldRef<'_>, only_mutable: bool) -> ErrorList {
     errors
 }
 
-/// Only what is created or updated can be changed on the way.
+/// Checks that the rules only match operations whose object can be changed: creates and updates.
 pub fn validate_mutable(matched: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let rules = matched.field("resourceRules");
@@ -174,7 +175,7 @@ fn validate_group_version(field: &FieldRef<'_>, group: &str, version: &str) -> E
     errors
 }
 
-/// What `MatchResources` have wrong.
+/// Validates `MatchResources`.
 pub fn validate_match(matched: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     if !matched.is_set() {
@@ -209,7 +210,7 @@ fn validate_named_rule(rule: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// The policy and the parameters of a binding.
+/// Validates a binding's spec: the policy's name, the parameters and the resources it matches.
 pub fn validate_binding(spec: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let policy = spec.field("policyName");
@@ -252,7 +253,7 @@ fn validate_param_ref(reference: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// The table of policies, which counts their items of `list`.
+/// The table of policies, with the number of items of `list`.
 pub fn policy_table(list: &'static str, cells: fn(&Value) -> Vec<Cell>) -> Table {
     let name = if list == "mutations" { "Mutations" } else { "Validations" };
     let count = Column { type_: "integer".to_owned(), ..Column::string(name, "") };
@@ -283,7 +284,7 @@ fn binding_table() -> Table {
     })
 }
 
-/// A LabelSelector as its `String` in Go prints it.
+/// Formats a LabelSelector as its method `String` in Go does.
 fn print_selector(selector: &Value) -> String {
     let labels = selector.get("matchLabels").and_then(Value::as_object).into_iter().flat_map(Map::iter);
     let labels: BTreeMap<&str, &str> = labels.map(|(key, value)| (key, value.as_str().unwrap_or_default())).collect();
@@ -300,14 +301,15 @@ fn print_selector(selector: &Value) -> String {
     )
 }
 
-/// Compiles the expressions of one policy: variables are known to those that come after them.
+/// Compiles the expressions of one policy. A variable is declared for the expressions after it.
 pub struct Compiler {
     declared: Declarations,
     known: BTreeSet<String>,
 }
 
 impl Compiler {
-    /// For a policy that replaces `old`, whose expressions may go on using what they used, in that version of Kubernetes.
+    /// Makes a compiler for a policy that replaces `old`. Expressions of `old` may continue to use what they used, in
+    /// that version of Kubernetes.
     pub fn new(minor: Minor, spec: &FieldRef<'_>, old: Option<&Value>) -> Self {
         let mut known = BTreeSet::new();
         for list in ["matchConditions", "validations", "auditAnnotations", "mutations"] {
@@ -322,7 +324,7 @@ impl Compiler {
                 known.extend(paths.iter().map(|path| item.str_at(path).to_owned()));
             }
         }
-        // Policies that mutate always have variables, others where they name some.
+        // Mutating policies always have the variable `variables`, others only if they define some.
         let has_variables = !spec.field("variables").is_empty() || spec.field("mutations").is_set();
         let declared = Declarations {
             params: spec.field("paramKind").is_set().then_some(Type::Dyn),
@@ -341,32 +343,33 @@ impl Compiler {
         if self.known.contains(expression) { Expressions::Stored } else { Expressions::New }
     }
 
-    /// The type that an expression has; it must be one of `wanted`, if there are any.
+    /// Compiles an expression and returns its type, which must be one of `wanted` if there are any.
     fn check(&self, expression: &str, wanted: &[Type]) -> Result<Type, CompileError> {
         expression::compile(&self.env(expression), expression, wanted).map(|(_, ty)| ty)
     }
 
-    /// The errors of an expression that gives one of `wanted`.
+    /// The error of an expression whose type must be one of `wanted`.
     pub fn fault(&self, field: &FieldRef<'_>, wanted: &[Type]) -> Option<Error> {
         let error = self.check(field.text(), wanted).err()?;
         Some(error.into_field_error(field.path(), field.text()))
     }
 
-    /// The errors of an expression that makes a message: it may not ask who may do what.
+    /// The error of an expression that returns a message; it cannot use the authorizer.
     pub fn message_fault(&self, field: &FieldRef<'_>) -> Option<Error> {
         let env = self.declared.without_authorizer().environment(self.expressions(field.text()));
         let error = expression::compile(&env, field.text(), &[Type::String]).err()?;
         Some(error.into_field_error(field.path(), field.text()))
     }
 
-    /// The fault of an expression that makes a patch.
+    /// The error of an expression that returns a patch.
     pub fn patch_fault(&self, field: &FieldRef<'_>, patch: MutationType) -> Option<Error> {
         let text = field.text().trim();
         let error = patch.compile(text, &self.env(text).with_mutations()).err()?;
         Some(error.into_field_error(field.path(), text))
     }
 
-    /// The variables of a policy, which are known from then on; of one that does not compile the type is not.
+    /// Validates the variables of a policy and declares them for later expressions; a variable that does not compile
+    /// has no known type.
     pub fn variables(&mut self, list: &FieldRef<'_>) -> ErrorList {
         let mut errors = ErrorList::new();
         for variable in list.items() {
@@ -391,7 +394,7 @@ impl Compiler {
         errors
     }
 
-    /// The conditions of a policy, which see parameters, and no variables.
+    /// Validates the match conditions of a policy. They can use parameters, but not variables.
     pub fn conditions(&self, list: &FieldRef<'_>) -> ErrorList {
         let conditions = list.value().and_then(Value::as_array).unwrap_or_default();
         let declared = Declarations { variables: None, ..self.declared.clone() };

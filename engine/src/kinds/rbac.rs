@@ -1,4 +1,4 @@
-//! What roles and bindings of `rbac.authorization.k8s.io` share: rules, subjects, and their validation.
+//! What the roles and bindings of `rbac.authorization.k8s.io` have in common: rules, subjects, and their validation.
 //!
 //! Source: the types of `k8s.io/api/rbac/v1` and the validation of Kubernetes 1.37.
 
@@ -15,7 +15,7 @@ use crate::work;
 /// The API group of roles and bindings.
 pub const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// Whether a kind is in namespaces.
+/// Whether a kind is namespaced or cluster-scoped.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     Namespace,
@@ -28,13 +28,13 @@ impl Reach {
     }
 }
 
-/// The errors of the metadata: names are restricted by their place in a path alone.
+/// Validates the metadata: names only need to be valid in a path.
 fn validate_metadata(object: &Value, reach: Reach) -> ErrorList {
-    // As the reference has it, the beginning of a name is held to what a name is.
+    // As in the reference, a name prefix must be a valid name itself.
     metadata::validate(object, reach.is_namespaced(), |name, _| names::is_path_segment(name, false))
 }
 
-/// What roles do differently.
+/// The strategy of Roles and ClusterRoles.
 pub struct Roles(pub Reach);
 
 impl Strategy for Roles {
@@ -59,12 +59,13 @@ impl Strategy for Roles {
     }
 }
 
-/// Which cluster roles one is aggregated from.
+/// The selectors of the cluster roles from which this one is aggregated.
 fn selectors(role: &Value) -> &[Value] {
     role.items_at(&["aggregationRule", "clusterRoleSelectors"])
 }
 
-/// The errors of a role. Wrong values in its selectors are let pass where some were wrong before.
+/// Validates a role. `checks_values` tells whether invalid values in its selectors are reported; they are not if the
+/// old object has some.
 fn validate_role(role: &Value, reach: Reach, checks_values: bool) -> ErrorList {
     let rules = Path::new("rules");
     let mut errors = validate_metadata(role, reach);
@@ -116,7 +117,7 @@ fn validate_rule(rule: &Value, reach: Reach, path: &Path<'_>) -> ErrorList {
     errors
 }
 
-/// Says of whom and of what a binding speaks where Go's defaults do.
+/// Sets the default API groups of a binding's role and subjects.
 pub fn set_binding_defaults(binding: &mut Value) {
     let fields = binding.make_object();
     let role = fields.entry("roleRef").make_object();
@@ -132,7 +133,7 @@ pub fn set_binding_defaults(binding: &mut Value) {
     }
 }
 
-/// The errors of a binding.
+/// Validates a binding.
 pub fn validate_binding(binding: &Value, reach: Reach) -> ErrorList {
     let role_kinds: &[&str] = if reach.is_namespaced() { &["Role", "ClusterRole"] } else { &["ClusterRole"] };
     let mut errors = validate_metadata(binding, reach);
@@ -191,7 +192,7 @@ fn validate_subject(subject: &Value, reach: Reach, path: &Path<'_>) -> ErrorList
     errors
 }
 
-/// The errors of a binding that was changed: it stays one to the role that it began with.
+/// Validates an update of a binding, whose role must not change.
 pub fn validate_binding_update(new: &Value, old: &Value, reach: Reach) -> ErrorList {
     let mut errors = validate_binding(new, reach);
     errors.extend(metadata::validate_update(new, old));
@@ -204,7 +205,7 @@ pub fn validate_binding_update(new: &Value, old: &Value, reach: Reach) -> ErrorL
     errors
 }
 
-/// The columns of roles.
+/// The table of roles.
 fn role_table() -> Table {
     let name = Column { format: "name".to_owned(), ..Column::string("Name", "") };
     let created = Column { type_: "date".to_owned(), ..Column::string("Created At", "") };
@@ -217,7 +218,7 @@ fn role_table() -> Table {
     }
 }
 
-/// The columns of bindings.
+/// The table of bindings of the kind `of_role`.
 pub fn binding_table(of_role: &str) -> Table {
     let wide = |name, description| Column { priority: 1, ..Column::string(name, description) };
     let name = Column { format: "name".to_owned(), ..Column::string("Name", "") };

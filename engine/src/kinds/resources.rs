@@ -1,6 +1,7 @@
-//! Resources: what they may be called, and how much of them may be asked for.
+//! Compute resources: their valid names, and the valid quantities of them.
 //!
-//! Shared by pods, claims, nodes, limit ranges and quotas. In: names and quantities of a `ResourceList`. Out: what is wrong.
+//! Shared by pods, claims, nodes, limit ranges and quotas. Input: names and quantities of a `ResourceList`. Output:
+//! errors.
 //!
 //! Source: `pkg/apis/core/helper` and `pkg/apis/core/validation`, release 1.36.
 
@@ -10,13 +11,13 @@ use crate::meta::names;
 use crate::meta::quantity::Quantity;
 use crate::value::{Value, json};
 
-/// What the names of resources for huge pages begin with.
+/// The prefix of the names of huge page resources.
 const HUGE_PAGES_PREFIX: &str = "hugepages-";
 const REQUESTS_PREFIX: &str = "requests.";
 const NATIVE_PREFIX: &str = "kubernetes.io/";
 
 const CONTAINER: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
-/// Counted, not measured.
+/// Resources that are counted, not measured.
 const OBJECTS: [&str; 9] = [
     "pods",
     "resourcequotas",
@@ -43,50 +44,50 @@ pub fn is_huge_page(name: &str) -> bool {
     name.starts_with(HUGE_PAGES_PREFIX)
 }
 
-/// Whether the resource is known to Kubernetes.
+/// Whether the resource is a standard one of Kubernetes.
 pub fn is_standard(name: &str) -> bool {
     is_standard_quota(name) || name == "storage"
 }
 
-/// Whether a quota counts the resource.
+/// Whether a quota can limit the resource by a standard name.
 pub fn is_standard_quota(name: &str) -> bool {
     let is_huge_page = is_huge_page(name.strip_prefix(REQUESTS_PREFIX).unwrap_or(name));
     is_huge_page || CONTAINER.contains(&name) || OBJECTS.contains(&name) || LIMITS_AND_REQUESTS.contains(&name)
 }
 
-/// Whether a container can ask for the resource by a name without a domain.
+/// Whether a container can request the resource by a name without a domain.
 pub fn is_standard_container(name: &str) -> bool {
     CONTAINER.contains(&name) || is_huge_page(name)
 }
 
-/// Whether the resource is of Kubernetes' own: without a domain, or with that of Kubernetes.
+/// Whether the resource is Kubernetes' own: its name has no domain, or Kubernetes' domain.
 pub fn is_native(name: &str) -> bool {
     !name.contains('/') || name.contains(NATIVE_PREFIX)
 }
 
-/// Whether the resource is of somebody else: `example.com/gpu`.
+/// Whether the resource is an extended one, outside Kubernetes' domain: `example.com/gpu`.
 pub fn is_extended(name: &str) -> bool {
     !is_native(name)
         && !name.starts_with(REQUESTS_PREFIX)
         && names::is_qualified_name(&format!("{REQUESTS_PREFIX}{name}")).is_empty()
 }
 
-/// Whether more may be promised than there is: limits above requests.
+/// Whether limits may exceed requests, that is, whether the resource can be overcommitted.
 pub fn is_overcommit_allowed(name: &str) -> bool {
     is_native(name) && !is_huge_page(name)
 }
 
-/// Whether there are only whole units of the resource.
+/// Whether quantities of the resource must be integers.
 pub fn is_integer(name: &str) -> bool {
     OBJECTS.contains(&name) || is_extended(name)
 }
 
-/// Whether a pod as a whole can ask for the resource.
+/// Whether a pod as a whole can request the resource.
 pub fn is_pod_level(name: &str) -> bool {
     matches!(name, "cpu" | "memory") || is_huge_page(name)
 }
 
-/// The name of a resource that stands at `path`.
+/// Validates the name of a resource at `path`.
 pub fn validate_name(name: &str, path: &Path<'_>) -> ErrorList {
     let faults = names::is_qualified_name(name);
     if !faults.is_empty() {
@@ -97,7 +98,7 @@ pub fn validate_name(name: &str, path: &Path<'_>) -> ErrorList {
     is_unknown.then(|| invalid(path, name, why)).into_iter().collect()
 }
 
-/// The name of a resource that a container asks for.
+/// Validates the name of a resource that a container requests.
 pub fn validate_container_name(name: &str, path: &Path<'_>) -> ErrorList {
     let mut errors = validate_name(name, path);
     if !name.contains('/') {
@@ -110,7 +111,7 @@ pub fn validate_container_name(name: &str, path: &Path<'_>) -> ErrorList {
     errors
 }
 
-/// The name of a resource that a pod as a whole asks for.
+/// Validates the name of a resource that a pod as a whole requests.
 pub fn validate_pod_name(name: &str, path: &Path<'_>) -> ErrorList {
     let mut errors = validate_name(name, path);
     if errors.is_empty() && !is_pod_level(name) {
@@ -120,7 +121,7 @@ pub fn validate_pod_name(name: &str, path: &Path<'_>) -> ErrorList {
     errors
 }
 
-/// The name of a resource that a quota limits.
+/// Validates the name of a resource that a quota limits.
 pub fn validate_quota_name(name: &str, path: &Path<'_>) -> ErrorList {
     let mut errors = validate_name(name, path);
     if !name.contains('/') && !is_standard_quota(name) {
@@ -129,18 +130,18 @@ pub fn validate_quota_name(name: &str, path: &Path<'_>) -> ErrorList {
     errors
 }
 
-/// The quantity at a field; none reads as 0.
+/// The quantity in a field; 0 if it is not set.
 pub fn quantity(field: &FieldRef<'_>) -> Quantity {
     parse(field.value())
 }
 
-/// The quantity that a value is; what is not a quantity reads as 0.
+/// The quantity in a value; 0 if it is absent or not a quantity.
 pub fn parse(value: Option<&Value>) -> Quantity {
     let text = value.and_then(Value::as_str).unwrap_or("0");
     Quantity::parse(text).unwrap_or_else(|_| Quantity::from_i64(0))
 }
 
-/// A quantity of the resource `name`.
+/// Validates a quantity of the resource `name`.
 pub fn validate_quantity(name: &str, field: &FieldRef<'_>) -> ErrorList {
     let quantity = quantity(field);
     let mut errors = ErrorList::new();
@@ -151,26 +152,26 @@ pub fn validate_quantity(name: &str, field: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// A quantity must not be negative.
+/// Checks that a quantity is not negative.
 pub fn validate_nonnegative(field: &FieldRef<'_>) -> Option<Error> {
     let quantity = quantity(field);
     let why = "must be greater than or equal to 0";
     (quantity.signum() < 0).then(|| Error::invalid(field.path(), quantity.to_string(), why))
 }
 
-/// A quantity must be above zero.
+/// Checks that a quantity is positive.
 pub fn validate_positive(field: &FieldRef<'_>) -> Option<Error> {
     let quantity = quantity(field);
     (quantity.signum() <= 0).then(|| Error::invalid(field.path(), quantity.to_string(), "must be greater than zero"))
 }
 
-/// A quantity, rounded up to whole units, must not be negative.
+/// Checks that a quantity, rounded up to whole units, is not negative.
 pub fn validate_basic(field: &FieldRef<'_>) -> Option<Error> {
     let value = quantity(field).value();
     (value < 0).then(|| Error::invalid(field.path(), value, "must be a valid resource quantity"))
 }
 
-/// A quantity of huge pages must fill whole pages.
+/// Whether a quantity of huge pages is a multiple of the page size in `name`.
 pub fn is_divisible_by_page(name: &str, quantity: &Quantity) -> bool {
     let size = name.strip_prefix(HUGE_PAGES_PREFIX).and_then(|size| Quantity::parse(size).ok());
     size.is_some_and(|size| {
@@ -178,7 +179,7 @@ pub fn is_divisible_by_page(name: &str, quantity: &Quantity) -> bool {
     })
 }
 
-/// Rounds the quantities of a list up to thousandths, as Go does when it has read one.
+/// Rounds the quantities of a list up to thousandths, as Go does after reading one.
 pub fn set_list_defaults(list: Option<&mut Value>) {
     let Some(Value::Object(list)) = list else { return };
     for quantity in list.values_mut() {
@@ -189,14 +190,14 @@ pub fn set_list_defaults(list: Option<&mut Value>) {
     }
 }
 
-/// Sets the defaults of `resources`: both of its lists.
+/// Sets the defaults of both lists in `resources`.
 pub fn set_requirements_defaults(object: &mut Value) {
     let Some(resources) = object.get_mut("resources") else { return };
     set_list_defaults(resources.get_mut("limits"));
     set_list_defaults(resources.get_mut("requests"));
 }
 
-/// Names of resources have a type of their own, so errors show them as JSON.
+/// The error for the name of a resource. Such names have their own type in Go, so errors show them as JSON.
 fn invalid(path: &Path<'_>, name: &str, why: &str) -> Error {
     Error::invalid(path, name, why).shown_as(quoted(name))
 }

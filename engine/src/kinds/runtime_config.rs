@@ -9,13 +9,13 @@ use thiserror::Error;
 use super::Kind;
 use crate::meta::minor::Minor;
 
-/// Settings in the order in which they apply: those of whole stages first, then of group versions, then of resources.
+/// The settings. The most specific one wins: that of a resource, then that of its group version, then that of a stage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RuntimeConfig {
     stages: Vec<(Stage, bool)>,
-    /// `apps/v1`, or `apps/v1/deployments`.
+    /// The settings for names such as `apps/v1` or `apps/v1/deployments`.
     named: Vec<(String, bool)>,
-    /// The version of Kubernetes that the server speaks for.
+    /// The version of Kubernetes that the server implements.
     minor: Minor,
 }
 
@@ -49,22 +49,22 @@ impl Stage {
     }
 }
 
-/// Why settings can't be taken. The texts are kube-apiserver's.
+/// Why settings are invalid. The messages are kube-apiserver's.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RuntimeConfigError {
-    /// A name that is none of a stage, a group version or a resource.
+    /// A name that is neither that of a stage, nor of a group version, nor of a resource.
     #[error("runtime-config invalid key {0}")]
     Key(String),
-    /// A resource that is not named as in paths: the whole name, and the resource.
+    /// A resource that is not in lower case, as in paths: the whole name, and the resource.
     #[error("invalid key {0}: group/version/resource and resource is always lowercase plural, not {1:?}")]
     Resource(String, String),
-    /// Groups that Kubernetes does not have, each with the version that was named.
+    /// Groups that Kubernetes does not have, each with the given version.
     #[error("unknown api groups {}", .0.join(","))]
     Groups(Vec<String>),
-    /// A stage, and what is neither true nor false.
+    /// A stage, and its value, which is neither `true` nor `false`.
     #[error("invalid value {0}={1}")]
     Stage(String, String),
-    /// A group version or a resource, and what is not a truth value.
+    /// A group version or a resource, and its value, which is not a boolean.
     #[error("invalid value of {0}: {1}, err: strconv.ParseBool: parsing {1:?}: invalid syntax")]
     Value(String, String),
     /// Nothing would be served.
@@ -72,35 +72,35 @@ pub enum RuntimeConfigError {
     Nothing,
 }
 
-/// A stage that means nothing any more.
+/// A stage that no longer has a meaning.
 const LEGACY: &str = "api/legacy";
-/// Groups of Kubernetes beside those of the built-in kinds.
+/// Groups of Kubernetes other than those of the built-in kinds.
 const OTHER_GROUPS: [&str; 4] = ["admission.k8s.io", "apiextensions.k8s.io", "extensions", "imagepolicy.k8s.io"];
 
 impl RuntimeConfig {
-    /// What that version of Kubernetes serves by default.
+    /// Makes the settings for what that version of Kubernetes serves by default.
     pub fn of(minor: Minor) -> Self {
         RuntimeConfig { minor, ..RuntimeConfig::default() }
     }
 
-    /// The same settings for that version of Kubernetes.
+    /// Sets the version of Kubernetes.
     #[must_use]
     pub fn for_minor(self, minor: Minor) -> Self {
         RuntimeConfig { minor, ..self }
     }
 
-    /// The version of Kubernetes that the server speaks for.
+    /// The version of Kubernetes that the server implements.
     pub fn minor(&self) -> Minor {
         self.minor
     }
 
-    /// Reads `api/beta=true,apps/v1=false`; a group version or a resource without a value is true. A version that a group does not
-    /// have is taken: an older one may have had it.
+    /// Parses settings such as `api/beta=true,apps/v1=false`; a group version or a resource without a value is true. A
+    /// version that a group does not have is accepted: an older minor version may have had it.
     ///
     /// # Errors
     ///
-    /// A name that is none of a stage, a group version or a resource, an unknown group, a value that is not a truth value, and
-    /// settings by which nothing would be served.
+    /// A name that is neither that of a stage, nor of a group version, nor of a resource; an unknown group; a value
+    /// that is not a boolean; or settings by which nothing would be served.
     pub fn parse(text: &str) -> Result<Self, RuntimeConfigError> {
         let mut config = RuntimeConfig::default();
         let mut unknown = BTreeSet::new();
@@ -118,7 +118,7 @@ impl RuntimeConfig {
             if !is_known(group) {
                 unknown.insert(format!("{group}/{version}"));
             }
-            // The core group has no name.
+            // The core group's name is empty.
             config.named.push((name.trim_start_matches('/').to_owned(), named_value(name, value)?));
         }
         match (&config.stages[..], &config.named[..]) {
@@ -157,8 +157,9 @@ impl RuntimeConfig {
     }
 }
 
-/// The name, or `/v1` for `v1` and `api/v1`, the older names of the core group's version. A resource behind an older name is dropped:
-/// the whole version is meant. Source: `Complete` of `pkg/controlplane/apiserver/options`, release 1.36.
+/// Returns the name, or `/v1` for `v1` and `api/v1`, the older names of the core group's version. A resource after an
+/// older name is dropped: the setting applies to the whole version. Source: `Complete` of
+/// `pkg/controlplane/apiserver/options`, release 1.36.
 fn canonical(name: &str) -> &str {
     let is_core = ["v1", "api/v1"]
         .into_iter()
@@ -166,7 +167,7 @@ fn canonical(name: &str) -> &str {
     if is_core { "/v1" } else { name }
 }
 
-/// The group and the version of `apps/v1` or `apps/v1/deployments`, of the core group as `/v1`.
+/// The group and the version in `apps/v1` or `apps/v1/deployments`; those of the core group in `/v1`.
 fn group_version(name: &str) -> Result<(&str, &str), RuntimeConfigError> {
     match name.split('/').collect::<Vec<_>>()[..] {
         [group, version] => Ok((group, version)),
@@ -176,7 +177,7 @@ fn group_version(name: &str) -> Result<(&str, &str), RuntimeConfigError> {
     }
 }
 
-/// Whether Kubernetes has the group in one of its minors.
+/// Whether Kubernetes has the group in any minor version.
 fn is_known(group: &str) -> bool {
     OTHER_GROUPS.contains(&group) || super::of_all_minors().any(|kind| kind.group == group)
 }
@@ -189,7 +190,7 @@ fn stage_value(name: &str, value: &str) -> Result<bool, RuntimeConfigError> {
     }
 }
 
-/// Source: Go's `strconv.ParseBool`; nothing is true.
+/// Parses a boolean as Go's `strconv.ParseBool` does; an empty value is true.
 fn named_value(name: &str, value: &str) -> Result<bool, RuntimeConfigError> {
     match value {
         "" | "1" | "t" | "T" | "TRUE" | "true" | "True" => Ok(true),
@@ -256,7 +257,7 @@ mod tests {
         assert!(serves("/v1/services=false"));
     }
 
-    /// The texts were recorded from kube-apiserver 1.36.
+    /// The messages were recorded from kube-apiserver 1.36.
     #[test]
     fn settings_that_name_nothing_are_told() {
         let told = |text: &str| RuntimeConfig::parse(text).map_err(|error| error.to_string());

@@ -1,6 +1,6 @@
-//! Whether two values mean the same: an empty list or map is none at all, and quantities are numbers.
+//! Semantic equality of values: an empty list or map equals an absent one, and quantities are compared as numbers.
 //!
-//! In: objects in the form that their types give them. Source: `apimachinery/pkg/api/equality`.
+//! Input: objects in the form of their types. Source: `apimachinery/pkg/api/equality`.
 
 use std::collections::HashMap;
 
@@ -10,15 +10,15 @@ use crate::types::{Codec, Field, FieldKind, Message, Shape};
 use crate::value::{Map, Value};
 use crate::work;
 
-/// Maps of texts: an empty one is the same as none, which does not hold of structs.
+/// The fields that are maps of strings. An empty one equals an absent one, which is not so for structs.
 const MAPS: [&str; 7] =
     ["annotations", "labels", "matchLabels", "nodeSelector", "options", "parameters", "volumeAttributes"];
-/// Maps of quantities.
+/// The fields that are maps of quantities.
 const QUANTITIES: [&str; 6] = ["allocatable", "allocatedResources", "capacity", "limits", "overhead", "requests"];
-/// Quantities themselves.
+/// The fields that are quantities.
 const QUANTITY: [&str; 2] = ["divisor", "sizeLimit"];
 
-/// Whether two values of the field `name` mean the same.
+/// Whether two values of the field `name` are semantically equal.
 pub fn equal(name: &str, left: Option<&Value>, right: Option<&Value>) -> bool {
     work::step();
     match (present(name, left), present(name, right)) {
@@ -28,7 +28,7 @@ pub fn equal(name: &str, left: Option<&Value>, right: Option<&Value>) -> bool {
     }
 }
 
-/// The value, unless it is the same as nothing.
+/// The value, unless it equals an absent one.
 fn present<'v>(name: &str, value: Option<&'v Value>) -> Option<&'v Value> {
     let is_map = || MAPS.contains(&name) || QUANTITIES.contains(&name);
     value.filter(|value| match value {
@@ -69,7 +69,7 @@ fn equal_numbers(left: &str, right: &str) -> bool {
     left == right || matches!((Quantity::parse(left), Quantity::parse(right)), (Ok(left), Ok(right)) if left == right)
 }
 
-/// Whether two values mean the same whose types are not known: an empty list, map or struct is the same as none.
+/// Whether two values of unknown types are semantically equal: an empty list, map or struct equals an absent one.
 pub fn equal_untyped(one: Option<&Value>, other: Option<&Value>) -> bool {
     work::step();
     match (one, other) {
@@ -94,7 +94,8 @@ fn is_nothing(value: &Value) -> bool {
     }
 }
 
-/// Whether a field of a type means the same: other than a list or a map, a pointer to an empty struct is not none.
+/// Whether a field of a type is semantically equal: unlike an empty list or map, a pointer to an empty struct does not
+/// equal an absent one.
 pub fn is_same_field(field: &Field, new: &FieldRef<'_>, old: &FieldRef<'_>) -> bool {
     work::step();
     match (field.kind, field.shape) {
@@ -111,7 +112,7 @@ pub fn is_same_field(field: &Field, new: &FieldRef<'_>, old: &FieldRef<'_>) -> b
     }
 }
 
-/// Whether two structs of a type mean the same.
+/// Whether two structs of a type are semantically equal.
 pub fn is_same_struct(message: &'static Message, new: &FieldRef<'_>, old: &FieldRef<'_>) -> bool {
     match message.codec {
         Codec::Object => {
@@ -122,7 +123,7 @@ pub fn is_same_struct(message: &'static Message, new: &FieldRef<'_>, old: &Field
     }
 }
 
-/// Whether two maps of structs of a type mean the same.
+/// Whether two maps of structs of a type are semantically equal.
 fn is_same_map(message: &'static Message, new: &FieldRef<'_>, old: &FieldRef<'_>) -> bool {
     let before: HashMap<&str, FieldRef<'_>> = old.entries().collect();
     new.entries().count() == before.len()

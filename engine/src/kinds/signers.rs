@@ -1,4 +1,4 @@
-//! Names of those who sign certificates, and of the bundles of their certificates.
+//! The names of certificate signers and of their trust bundles.
 //!
 //! Source: `pkg/apis/core/validation/names.go` of Kubernetes 1.36.
 
@@ -8,16 +8,16 @@ use crate::meta::names;
 use crate::value::go_quote;
 
 const DOMAIN_BYTES_MAX: usize = 253;
-/// A domain, a slash, and a namespace and a name with a dot between them.
+/// The maximum length of a signer's name: a domain, a slash, and a namespace and a name with a dot between them.
 const NAME_BYTES_MAX: usize = DOMAIN_BYTES_MAX + 1 + 253 + 63 + 1;
 
-/// Whether the name is one of those that Kubernetes keeps for itself.
+/// Whether the name is reserved for Kubernetes itself.
 pub fn is_of_kubernetes(name: &str) -> bool {
     let host = name.split_once('/').map_or(name, |(host, _)| host);
     host == "kubernetes.io" || host.ends_with(".kubernetes.io")
 }
 
-/// The errors of the name of a signer, `example.com/signer-name`.
+/// Validates the name of a signer, `example.com/signer-name`.
 pub fn validate_name(field: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     if field.is_empty() {
@@ -44,7 +44,7 @@ pub fn validate_name(field: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// The faults of the first part between dots that has any.
+/// The faults of the first dot-separated part that has any.
 fn validate_labels(field: &FieldRef<'_>, segment: &str, check: fn(&str) -> Vec<String>) -> ErrorList {
     let faults = segment.split('.').map(|label| (label, check(label))).find(|(_, faults)| !faults.is_empty());
     let (label, faults) = faults.unwrap_or_default();
@@ -52,7 +52,7 @@ fn validate_labels(field: &FieldRef<'_>, segment: &str, check: fn(&str) -> Vec<S
     faults.into_iter().map(|fault| Error::invalid(field.path(), segment, why(fault))).collect()
 }
 
-/// The errors of the name of a bundle: `NAME`, or `example.com:signer:NAME`.
+/// The faults of a trust bundle's name: `NAME`, or `example.com:signer:NAME`.
 pub fn trust_bundle_name(name: &str) -> Vec<String> {
     let Some((prefix, own)) = name.rsplit_once(':') else { return names::is_dns1123_subdomain(name) };
     if prefix.is_empty() {

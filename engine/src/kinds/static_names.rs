@@ -1,4 +1,4 @@
-//! Names of policies, bindings and webhook configurations that stand in files of the server.
+//! The names of policies, bindings and webhook configurations that are defined in files of the server.
 //!
 //! Source: `staticManifestsDir` of the configuration of admission plugins, Kubernetes 1.37.
 

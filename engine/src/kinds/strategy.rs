@@ -1,4 +1,4 @@
-//! What a kind does differently: how its objects are read, prepared and checked.
+//! The strategy of a kind: how its objects are decoded, prepared and validated.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,12 +20,12 @@ pub enum Subresource {
     Status,
     /// `scale`
     Scale,
-    /// Another part, by its name: a `kinds::Part` of the kind.
+    /// Another subresource, by its name: a `kinds::Part` of the kind.
     Part(&'static str),
 }
 
 impl Subresource {
-    /// As paths and `managedFields` name it.
+    /// The name in paths and in `managedFields`.
     pub const fn name(self) -> &'static str {
         match self {
             Subresource::Main => "",
@@ -36,18 +36,19 @@ impl Subresource {
     }
 }
 
-/// An object in the form of its version, and the paths of what was not specified.
+/// An object in the form of its version, and what the decoder found.
 pub struct Decoded {
     /// The object, pruned and with its defaults.
     pub object: Value,
-    /// What strict clients want refused.
+    /// The findings that strict field validation refuses.
     pub findings: Findings,
-    /// Whether Go has a type for the kind: it then reads strictly in one go, errors come in the order of the text.
+    /// Whether Go has a type for the kind. It then decodes strictly in one pass, and errors come in the order of the
+    /// text.
     pub is_typed: bool,
 }
 
 impl Decoded {
-    /// Unknown fields of a kind that is unstructured in Go, too.
+    /// Makes the result for a kind that is unstructured in Go, with its unknown fields.
     pub fn unstructured(object: Value, unknown: Vec<String>) -> Self {
         Decoded { object, findings: Findings { unknown, ..Findings::default() }, is_typed: false }
     }
@@ -58,30 +59,30 @@ impl Decoded {
 pub enum Cell {
     /// A value as it is.
     Value(Value),
-    /// How long ago this RFC 3339 time was; empty for a time that is not known.
+    /// How long ago this RFC 3339 time was; an empty time is unknown.
     Since(String),
-    /// A text, and in brackets how long ago this RFC 3339 time was: `3 (5m ago)`.
+    /// A text, and in parentheses how long ago this RFC 3339 time was: `3 (5m ago)`.
     Ago {
-        /// How long ago, when the table is made.
+        /// The text before the parentheses.
         text: String,
-        /// The time that this counts from, in RFC 3339.
+        /// The time, in RFC 3339.
         since: String,
     },
-    /// So many seconds.
+    /// A duration in seconds.
     Lasting(i64),
 }
 
-/// The columns of a built-in kind, and the cells of one object. What is said of the columns of names (with the format
-/// `name`) and ages is the same for all kinds, and left out.
+/// The columns of a built-in kind, and the cells of one object. The descriptions of columns with names (with the format
+/// `name`) and ages are the same for all kinds, and are left out.
 pub struct Table {
     /// The columns.
     pub columns: Vec<Column>,
-    /// The cells of an object, as many as there are columns.
+    /// Makes the cells of an object, one per column.
     pub cells: fn(&Value) -> Vec<Cell>,
 }
 
 impl Table {
-    /// The object's name, some columns, its age.
+    /// Makes a table with the object's name, `columns`, and its age.
     pub fn named(columns: Vec<Column>, cells: fn(&Value) -> Vec<Cell>) -> Self {
         let name = Column { format: "name".to_owned(), ..Column::string("Name", "") };
         let columns = [vec![name], columns, vec![Column::string("Age", "")]].concat();
@@ -90,17 +91,17 @@ impl Table {
 }
 
 impl Cell {
-    /// A cell with a text.
+    /// Makes a cell with a text.
     pub fn text(text: &str) -> Self {
         Cell::Value(Value::from(text))
     }
 
-    /// How many there are.
+    /// Makes a cell with a count.
     pub fn count(count: usize) -> Self {
         Cell::Value(Value::Int(i64::try_from(count).unwrap_or(i64::MAX)))
     }
 
-    /// The cells of [`Table::named`].
+    /// Makes the cells of a row of [`Table::named`].
     pub fn named(object: &Value, cells: Vec<Cell>) -> Vec<Cell> {
         let name = Cell::text(object.str_at(&["metadata", "name"]));
         let age = Cell::Since(object.str_at(&["metadata", "creationTimestamp"]).to_owned());
@@ -108,13 +109,13 @@ impl Cell {
     }
 }
 
-/// A kind's own ways. Everything else is the same for all kinds and stands in the verbs' files.
+/// The behaviour in which kinds differ. What is the same for all kinds is in the files of the verbs.
 pub trait Strategy: Send + Sync {
-    /// Brings `object`, as a client sent it, into the form of the version it names.
+    /// Decodes `object`, as a client sent it, into the form of the version that it names.
     ///
     /// # Errors
     ///
-    /// What Go's decoder says of a field that has another type.
+    /// The error of Go's decoder for a field with the wrong type.
     fn decode(&self, object: Value, _versions: &[Arc<ServedVersion>]) -> Result<Decoded, ReadError> {
         let Some(message) = super::type_of(object.str_at(&["apiVersion"]), object.str_at(&["kind"])) else {
             return Ok(Decoded::unstructured(object, Vec::new()));
@@ -127,112 +128,115 @@ pub trait Strategy: Send + Sync {
         Ok(Decoded { object: decoded, findings, is_typed: true })
     }
 
-    /// Sets what Go sets in an object that it has read.
+    /// Sets the defaults that Go sets in an object that it has decoded.
     fn set_typed_defaults(&self, _object: &mut Value) {}
 
-    /// What comes of an object that was read and defaulted when Go converts it to its internal type and back: fields that only
-    /// the one of them has stand in annotations of the other.
+    /// Applies the changes that result when Go converts a decoded object with defaults to its internal type and back.
+    /// Fields that only one of the two types has are kept in annotations of the other.
     ///
     /// # Errors
     ///
-    /// Go's text.
+    /// Go's error message.
     fn internalize(&self, _object: &mut Value) -> Result<(), ReadError> {
         Ok(())
     }
 
-    /// Under what name the reference stores objects, where that is not the resource's: messages show it.
+    /// The name under which the reference stores objects, if it is not the resource's: messages show it.
     fn stored_as(&self) -> Option<&'static str> {
         None
     }
 
-    /// The Go package of the kind's internal type, where that is not the one of its group.
+    /// The Go package of the kind's internal type, if it is not the group's.
     fn internal_package(&self) -> Option<&'static str> {
         None
     }
 
-    /// Annotations that stand for fields of Go's internal type.
+    /// The annotations that represent fields of Go's internal type.
     fn internal_annotations(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// Keeps in `decoded` what is empty in `sent` and would be left out, where an error will show it.
+    /// Keeps in `decoded` what is empty in `sent` and would be left out, if an error will show it.
     fn keep_empty(&self, _sent: &Value, _decoded: &mut Value) {}
 
-    /// Adds to what came empty what Go's defaults make empty because of it.
+    /// Adds to the paths of what was sent empty those that Go's defaults make empty because of it.
     fn infer_empty(&self, _empty: &mut Vec<Empty>) {}
 
-    /// Takes out of a changed object what came empty and is not written: it has no owner.
+    /// Removes from a changed object what was sent empty and is not stored: it has no field manager.
     fn drop_empty(&self, _object: &mut Value) {}
 
-    /// Sets defaults in what apply has merged; what conflicts with the schema is left for validation to tell.
+    /// Sets defaults in an object that apply has merged; conflicts with the schema are left to validation.
     ///
     /// # Errors
     ///
-    /// The version is not known, or the defaults are too many.
+    /// The version is unknown, or there are too many defaults.
     fn set_defaults(&self, object: Value, versions: &[Arc<ServedVersion>]) -> Result<Decoded, ReadError> {
         self.decode(object, versions)
     }
 
-    /// Takes what the schema does not know out of an object that webhooks have changed.
+    /// Removes what the schema does not specify from an object that webhooks have changed.
     ///
     /// # Errors
     ///
-    /// What can't be converted.
+    /// A value cannot be converted.
     fn settle(&self, object: Value, _versions: &[Arc<ServedVersion>]) -> Result<Value, ReadError> {
         Ok(object)
     }
 
-    /// What Go has before it reads an object of the kind: fields that it always writes. Their owner is nobody.
+    /// The value from which Go starts to decode an object of the kind: the fields that it always writes. They have no
+    /// field manager.
     fn zero(&self, version: &ServedVersion) -> Value {
         super::type_of(&version.api_version(), &version.names.kind).map_or_else(|| object! {}, Message::zero)
     }
 
-    /// Whether a body may leave apiVersion and kind out, as typed kinds allow.
+    /// Whether a body may leave out apiVersion and kind, as it may for typed kinds.
     fn may_leave_type_out(&self) -> bool {
         true
     }
 
-    /// The object in another version of the kind, where that is more than another `apiVersion`.
+    /// Converts the object to another version of the kind, if that takes more than another `apiVersion`.
     fn convert(&self, _object: &Value, _api_version: &str) -> Option<Value> {
         None
     }
 
-    /// Warnings of a new object as it was sent, which are told even if it is refused.
+    /// The warnings about a new object as it was sent, which are returned even if it is refused.
     fn early_warnings(&self, _object: &Value) -> Vec<String> {
         Vec::new()
     }
 
-    /// Sets times that Go sets in an object as it reads it, where they were left out; `now` is RFC 3339. The loop of writes calls
-    /// it for what was sent, before owners are computed, and for what admission gives; for subresources as well.
+    /// Sets times that Go sets while it decodes an object, if they were left out; `now` is RFC 3339. The write loop
+    /// calls it for what was sent, before field managers are computed, and for the result of admission; for
+    /// subresources as well.
     fn set_times(&self, _object: &mut Value, _now: &str) {}
 
-    /// Whether a name that is asked for gets some characters more; else it is what `generateName` says.
+    /// Whether `generateName` is completed with random characters; else it is the name itself.
     fn generates_names(&self) -> bool {
         true
     }
 
-    /// Whether the server names an object that has no name and asks for none.
+    /// Whether the server names an object that has neither a name nor a `generateName`.
     fn names_nameless(&self) -> bool {
         false
     }
 
-    /// Brings fields in line with each other that a server settles before it validates; `old` is what is changed, if
-    /// anything is. It allocates nothing.
+    /// Aligns fields with each other before validation; `old` is the object that is changed, if any. It allocates
+    /// nothing.
     fn align(&self, _new: &mut Value, _old: Option<&Value>) {}
 
-    /// Sets what a new object begins with.
+    /// Prepares a new object: sets the fields that a client cannot choose.
     fn prepare_create(&self, _version: &ServedVersion, _object: &mut Value) {}
 
-    /// [`Strategy::prepare_create`] of a kind that notes who makes an object: `user` gives the UserInfo of
-    /// `authentication.k8s.io/v1`.
+    /// Does the same as [`Strategy::prepare_create`] for a kind that records who created an object: `user` returns the
+    /// UserInfo of `authentication.k8s.io/v1`.
     fn prepare_create_by(&self, version: &ServedVersion, object: &mut Value, _user: &dyn Fn() -> Value) {
         self.prepare_create(version, object);
     }
 
-    /// The errors of a new object.
+    /// Validates a new object.
     fn validate_create(&self, version: &ServedVersion, object: &Value) -> ErrorList;
 
-    /// [`Strategy::validate_create`] of a kind that has rules: `observe` is told each evaluation of one.
+    /// Does the same as [`Strategy::validate_create`] for a kind that has rules: `observe` is called for each
+    /// evaluation of one.
     fn validate_create_observed<'a>(
         &self,
         version: &'a ServedVersion,
@@ -242,10 +246,10 @@ pub trait Strategy: Send + Sync {
         self.validate_create(version, object)
     }
 
-    /// Sets what an update may not set, and what follows from it.
+    /// Prepares an update: restores what it must not change, and sets what follows from the change.
     fn prepare_update(&self, _version: &ServedVersion, _subresource: Subresource, _new: &mut Value, _old: &Value) {}
 
-    /// [`Strategy::prepare_update`] of a kind that notes times; `now` is RFC 3339.
+    /// Does the same as [`Strategy::prepare_update`] for a kind that records times; `now` is RFC 3339.
     fn prepare_update_at(
         &self,
         version: &ServedVersion,
@@ -257,17 +261,18 @@ pub trait Strategy: Send + Sync {
         self.prepare_update(version, subresource, new, old);
     }
 
-    /// What an update leaves as it is stored, where the object is written in a version that can't say all of it.
+    /// The fields that an update leaves as they are stored, if the object is written in a version that cannot represent
+    /// all of them.
     fn leaves_alone(&self, _subresource: Subresource) -> &'static [&'static str] {
         &[]
     }
 
-    /// The errors of an update.
+    /// Validates an update.
     fn validate_update(&self, version: &ServedVersion, subresource: Subresource, new: &Value, old: &Value)
     -> ErrorList;
 
-    /// [`Strategy::validate_update`] of a kind that has rules: failures that are forgiven, as `new` left the value alone, are
-    /// added to `ratcheted`, and `observe` is told each evaluation.
+    /// Does the same as [`Strategy::validate_update`] for a kind that has rules: failures that are ignored, because
+    /// `new` did not change the value, are added to `ratcheted`, and `observe` is called for each evaluation.
     fn validate_update_observed<'a>(
         &self,
         (version, subresource): (&'a ServedVersion, Subresource),
@@ -279,7 +284,7 @@ pub trait Strategy: Send + Sync {
         self.validate_update(version, subresource, new, old)
     }
 
-    /// Warnings for the client that wrote `new`.
+    /// The warnings for the client that wrote `new`.
     fn warnings(
         &self,
         _version: &ServedVersion,
@@ -290,17 +295,18 @@ pub trait Strategy: Send + Sync {
         Vec::new()
     }
 
-    /// Why nobody may delete the object `name` by itself.
+    /// Why the object `name` cannot be deleted by itself, if it cannot.
     fn kept_for(&self, _name: &str) -> Option<&'static str> {
         None
     }
 
-    /// Whether Go has a list of the fields that can be selected by, as of few kinds. Others are known by their metadata alone.
+    /// Whether Go has a list of the kind's selectable fields, as it has for few kinds. Others can be selected by their
+    /// metadata alone.
     fn lists_field_labels(&self) -> bool {
         false
     }
 
-    /// What is said of a field selector on `field`, which can't be selected by.
+    /// The message for a field selector on `field`, which cannot be used in selectors.
     fn unknown_field_label(&self, _version: &ServedVersion, field: &str) -> String {
         if self.lists_field_labels() {
             return format!("field label not supported: {field}");
@@ -308,74 +314,74 @@ pub trait Strategy: Send + Sync {
         format!("{} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"", go_quote(field))
     }
 
-    /// Whether `metadata.namespace` may be selected by; by default in Go even where objects have none.
+    /// Whether objects can be selected by `metadata.namespace`; by default they can in Go even if they have none.
     fn knows_namespace_label(&self, is_namespaced: bool) -> bool {
         is_namespaced || !self.lists_field_labels()
     }
 
-    /// The value of a selectable field that does not stand under its own path.
+    /// The value of a selectable field that is not at its own path.
     fn select(&self, _object: &Value, _field: &str) -> Option<String> {
         None
     }
 
-    /// The columns of a Table; `None` where the version has them.
+    /// The columns of a Table; `None` if the version defines them.
     fn table(&self) -> Option<Table> {
         None
     }
 
-    /// How a kind that checks the preconditions of a deletion itself begins to tell of one that failed.
+    /// The beginning of the message for a failed precondition of a deletion, for a kind that checks them itself.
     fn precondition_failed(&self) -> Option<&'static str> {
         None
     }
 
-    /// Whether `object`, if it is sent without labels, shares those of its template in Go: the one and the other name one map, to
-    /// which is added what is added to it.
+    /// Whether `object`, if it is sent without labels, shares those of its template in Go: both refer to the same map,
+    /// so what is added to one is added to the other.
     fn shares_labels(&self, _object: &Value) -> bool {
         false
     }
 
-    /// Gives an object the labels that it shares.
+    /// Gives an object the labels that it shares with its template.
     fn share_labels(&self, _object: &mut Value) {}
 
-    /// Whether an update may leave the resourceVersion out.
+    /// Whether an update may leave out the resource version.
     fn allows_unconditional_update(&self) -> bool {
         true
     }
 
-    /// Whether a PUT makes an object that is not there.
+    /// Whether a PUT creates an object that does not exist.
     fn creates_on_update(&self) -> bool {
         false
     }
 
-    /// Whether a list or a map that is sent empty counts the generation up: Go compares by `reflect.DeepEqual` there, and what is
-    /// stored has no empty ones.
+    /// Whether a list or a map that is sent empty increments the generation: Go compares by `reflect.DeepEqual` there,
+    /// and stored objects have no empty ones.
     fn counts_empty(&self) -> bool {
         false
     }
 
-    /// The paths of lists and maps that Go tells from none in validation where they are empty, beside those of all pods; `*`
-    /// stands for each item of a list.
+    /// The paths of lists and maps for which validation in Go distinguishes empty from absent, beyond those of all
+    /// pods; `*` stands for each item of a list.
     fn tells_empty(&self) -> &'static [&'static [&'static str]] {
         &[]
     }
 
-    /// The path of the immutable field whose bytes Go keeps as they were sent, where `*` stands for each item of a list: it has
-    /// changed where they have, even if only by a space. Empty where there is none.
+    /// The path of the immutable field whose bytes Go keeps as they were sent, where `*` stands for each item of a
+    /// list: it counts as changed if its bytes have changed, even if only by a space. Empty if there is none.
     fn raw_field(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// That such a field has other bytes, though its value is the same.
+    /// The error that such a field has different bytes, although its value is the same.
     fn rewritten(&self, new: &Value) -> Option<Error> {
         let name = self.raw_field().first()?;
         let value = new.get(name).cloned().unwrap_or_default();
         Some(Error::invalid(&Path::new(name), value, "field is immutable"))
     }
 
-    /// Sets what follows from a valid object, and is not the client's to say: as the object is to be read.
+    /// Sets fields that follow from a valid object and that the client cannot choose: as the object is read.
     fn complete(&self, _object: &mut Value) {}
 
-    /// Whether a deletion answers the object that is gone, and not a status.
+    /// Whether a deletion returns the deleted object instead of a Status.
     fn returns_deleted(&self) -> bool {
         false
     }
@@ -385,23 +391,23 @@ pub trait Strategy: Send + Sync {
         true
     }
 
-    /// Whether a deletion that does not say what becomes of the dependents leaves them behind.
+    /// Whether a deletion without a propagation policy orphans the dependents.
     fn orphans_dependents(&self) -> bool {
         false
     }
 
-    /// The warning for a deletion that does not say what becomes of the object's dependents.
+    /// The warning for a deletion without a propagation policy.
     fn deletion_warning(&self) -> Option<&'static str> {
         None
     }
 
-    /// How long an object stays after it was last written; `None` for as long as nobody deletes it.
+    /// How long an object is kept after its last write; `None` for until it is deleted.
     fn lifetime(&self) -> Option<Duration> {
         None
     }
 
-    /// Fields that a write to `subresource` resets, which its manager therefore does not own: by default the status where it
-    /// is a subresource, and there the spec.
+    /// The fields that a write to `subresource` resets, and which its manager therefore does not own: by default the
+    /// status if it is a subresource, and the spec in a write of the status.
     fn reset_fields(&self, version: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {
         match subresource {
             _ if !version.status => &[],
@@ -410,31 +416,32 @@ pub trait Strategy: Send + Sync {
         }
     }
 
-    /// What a row of a Table says of an object that has ended: a reason and a message.
+    /// The reason and the message in a Table row for an object that has completed.
     fn completion(&self, _object: &Value) -> Option<(&'static str, &'static str)> {
         None
     }
 
-    /// The seconds that an object has to end once it is deleted, of which `asked` were asked for; `None` for a kind whose
-    /// objects don't need any.
+    /// The grace period of a deleted object in seconds, given the requested one; `None` for a kind without grace
+    /// periods.
     fn grace_period(&self, _object: &Value, _asked: Option<i64>) -> Option<i64> {
         None
     }
 
-    /// What the first deletion of an object does before its finalizers are looked at: an object that stays, or nothing.
+    /// Performs the first step of a deletion, before finalizers are considered. Returns the object that is kept, or
+    /// `None`.
     ///
     /// `now` is RFC 3339.
     fn begin_delete(&self, _object: &Value, _now: &str) -> Option<Value> {
         None
     }
 
-    /// Whether the object, its finalizers gone, must stay for another reason (a namespace with content).
+    /// Whether the object, after its finalizers are gone, must be kept for another reason (a namespace with content).
     fn must_stay(&self, _object: &Value) -> bool {
         false
     }
 }
 
-/// [`Strategy::reset_fields`] of kinds whose `/status` leaves metadata alone, too.
+/// The same as [`Strategy::reset_fields`] for kinds whose `/status` resets the metadata, too.
 pub const fn reset_beside_status(subresource: Subresource) -> &'static [&'static [&'static str]] {
     match subresource {
         Subresource::Status => &[&["metadata"], &["spec"]],
@@ -442,7 +449,8 @@ pub const fn reset_beside_status(subresource: Subresource) -> &'static [&'static
     }
 }
 
-/// The strategy of kinds that others check: reviews, by what answers them, and Scale, by the resource behind it.
+/// The strategy of kinds that are validated elsewhere: reviews, where they are answered, and Scale, by the resource
+/// behind it.
 pub struct Unchecked;
 
 impl Strategy for Unchecked {

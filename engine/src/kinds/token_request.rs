@@ -1,4 +1,5 @@
-//! TokenRequest, authentication.k8s.io/v1: what `/token` of a service account takes and answers. It has no path of its own.
+//! TokenRequest, authentication.k8s.io/v1: the request and the response of a service account's `/token`. It has no path
+//! of its own.
 
 use crate::crd::ServedVersion;
 use crate::meta::field::{Error, ErrorList, Path};
@@ -11,7 +12,7 @@ const EXPIRATION_S: i64 = 3600;
 const EXPIRATION_MIN_S: i64 = 600;
 const EXPIRATION_MAX_S: i64 = 1 << 32;
 
-/// `TokenRequest`, which is answered and never stored.
+/// The kind `TokenRequest`, which is answered and never stored.
 pub static TOKEN_REQUEST: Kind = Kind {
     plural: "tokenrequests",
     singular: "tokenrequest",

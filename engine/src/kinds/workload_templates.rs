@@ -1,6 +1,6 @@
-//! The templates of a Workload taken together: a tree, whose composite templates hold others.
+//! The templates of a Workload taken together: a tree, in which composite templates contain others.
 //!
-//! Source: `pkg/apis/scheduling/validation` of Kubernetes, as it is with the types of 1.37.
+//! Source: `pkg/apis/scheduling/validation` of the Kubernetes release that matches the types of 1.37.
 
 use std::collections::HashSet;
 
@@ -15,12 +15,11 @@ const COMPOSITES: &str = "compositePodGroupTemplates";
 
 const TEMPLATE: &str = "scheduling.v1alpha3.CompositePodGroupTemplate";
 
-/// How many templates may stand within each other; a template of pods is the innermost.
+/// How deep templates may be nested; a template of pods is the innermost.
 const DEPTH_MAX: usize = 4;
 
-/// The errors of the templates of a Workload beside what their markers say: each has a name of its own, they don't go
-/// too deep, they have one priority, and a composite one has others within. Of those that are too deep nothing else is
-/// told.
+/// Validates a Workload's templates beyond their markers: names are unique, the nesting is not too deep, all have one
+/// priority, and a composite template contains others. For templates that are too deep nothing else is reported.
 pub fn validate(spec: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut names: HashSet<String> = spec.field(GROUPS).items().map(|group| group.text_of("name").to_owned()).collect();
@@ -36,8 +35,8 @@ pub fn validate(spec: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// Names that stand twice in one list are told by the markers, so a list is compared with those before it. The depth is that of
-/// the parent, 0 for the spec.
+/// Checks that names are unique. Duplicates within one list are reported by the markers, so a list is compared with
+/// those before it. `depth` is that of the parent, 0 for the spec.
 fn check_names(parent: &FieldRef<'_>, depth: usize, names: &mut HashSet<String>, errors: &mut ErrorList) {
     work::step();
     if depth == DEPTH_MAX {
@@ -61,7 +60,7 @@ fn check_list(templates: &FieldRef<'_>, names: &mut HashSet<String>, errors: &mu
     names.extend(templates.items().map(|template| template.text_of("name").to_owned()));
 }
 
-/// The first composite template that goes too deep is told with all that is in it.
+/// Reports a top-level composite template that is nested too deep, with all that is in it.
 fn check_depth(composite: &FieldRef<'_>, errors: &mut ErrorList) {
     if composite.value().is_some_and(|value| !fits(value, 1)) {
         errors.push_with(ErrorType::Invalid, || too_deep(composite));
@@ -81,7 +80,7 @@ fn fits(composite: &Value, depth: usize) -> bool {
     depth < DEPTH_MAX && composite.items_at(&[COMPOSITES]).iter().all(|inner| fits(inner, depth + 1))
 }
 
-/// The class and the number that a template has its priority by.
+/// The class and the number that specify a template's priority.
 type Priority<'a> = (&'a str, Option<&'a Value>);
 
 fn check_priorities(spec: &FieldRef<'_>) -> Option<Error> {
@@ -96,7 +95,7 @@ fn check_priorities(spec: &FieldRef<'_>) -> Option<Error> {
     (!agree).then(|| Error::invalid(spec.path(), Value::Null, detail))
 }
 
-/// Whether a template has the priority of the first.
+/// Whether a template has the same priority as the first one.
 fn has_priority<'a>(template: &'a Value, first: &mut Option<Priority<'a>>) -> bool {
     work::step();
     let number = template.get("priority").filter(|number| !number.is_null());
@@ -104,7 +103,7 @@ fn has_priority<'a>(template: &'a Value, first: &mut Option<Priority<'a>>) -> bo
     *first.get_or_insert(priority) == priority
 }
 
-/// Whether a composite template and those within have the priority of the first.
+/// Whether a composite template and those within it have the same priority as the first one.
 fn have_priority<'a>(composite: &'a Value, depth: usize, first: &mut Option<Priority<'a>>) -> bool {
     depth > DEPTH_MAX
         || has_priority(composite, first)
@@ -178,7 +177,7 @@ mod tests {
         let errors = validate(&FieldRef::root(&spec));
         let told = |detail: &str| errors.iter().filter(|error| error.to_string().contains(detail)).count();
         assert_eq!((told("maximum template hierarchy depth is 4"), told("at least one child")), (1, 0));
-        // The names on the first levels; of the thousand below none.
+        // The names on the first levels are reported; those of the thousand levels below are not.
         assert_eq!((errors.len() + errors.untold(), told("Duplicate value")), (DEPTH_MAX, DEPTH_MAX - 1));
     }
 

@@ -1,7 +1,7 @@
 //! Matching in countable steps: an automaton that is driven byte by byte.
 //!
-//! In: the parsed form of a pattern, and texts. Out: whether they match, and where. The states of the automaton are
-//! built lazily and cached up to a limit, so that a byte costs at most a look-up, or building one state.
+//! Input: the parsed form of a pattern, and texts. Output: whether they match, and where. The states of the automaton
+//! are built lazily and cached up to a limit, so that a byte costs at most a look-up, or building one state.
 //!
 //! The meta engine of `regex-automata` is faster for short texts, but goes through a text in one piece, which takes
 //! time in proportion to the text times the pattern.

@@ -1,6 +1,6 @@
 //! Cron schedules and their validation: `*/5 1-3 * JAN,FEB MON`, `@daily`, `@every 1h30m`.
 //!
-//! In: a text. Out: its error. The times at which a schedule is due are not computed here.
+//! Input: a text. Output: its error. The times at which a schedule is due are not computed here.
 //!
 //! Source: `ParseStandard` of robfig/cron 3.0, whose errors clients see.
 

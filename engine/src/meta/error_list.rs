@@ -1,7 +1,7 @@
 //! Lists of field errors of limited size.
 //!
-//! In: errors, each with its field and the invalid value. Out: the first of them, up to [`ERRORS_BYTES_MAX`] of text,
-//! and how many more there were. A small object may have many errors, each of which quotes the whole object.
+//! Input: errors, each with its field and the invalid value. Output: the first of them, up to [`ERRORS_BYTES_MAX`] of
+//! text, and how many more there were. A small object may have many errors, each of which quotes the whole object.
 
 use std::collections::HashSet;
 use std::ops::{Deref, DerefMut};

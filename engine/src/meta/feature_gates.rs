@@ -1,6 +1,6 @@
 //! Feature gates: which ones a minor version of Kubernetes knows, and which of them are enabled.
 //!
-//! In: `--feature-gates` as kube-apiserver takes it. Out: the settings of the gates that affect this server, or
+//! Input: `--feature-gates` as kube-apiserver takes it. Output: the settings of the gates that affect this server, or
 //! kube-apiserver's error. Other gates that kube-apiserver knows are accepted. `schemas/feature-gates.txt` lists all of
 //! them, by minor; there is no other list.
 //!

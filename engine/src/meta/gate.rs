@@ -1,6 +1,7 @@
 //! The feature gates that affect this server, and the settings of those that were set.
 //!
-//! In: a gate. Out: its name and its setting. Its specs in the minors of Kubernetes are in [`super::feature_gates`].
+//! Input: a gate. Output: its name and its setting. Its specs in the minors of Kubernetes are in
+//! [`super::feature_gates`].
 
 /// The gates that affect this server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

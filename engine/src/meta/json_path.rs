@@ -1,8 +1,8 @@
 //! JSON paths as in kubectl: `.spec.x`, `.items[0].n`, `.conditions[?(@.type=="Ready")].status`, `..name`.
 //!
-//! In: a path and a value. Out: what the path finds there, in order. Absent keys find nothing; other faults, such as an
-//! index out of bounds, are errors without details, as the callers don't need any.
-//! Source: Kubernetes documentation, "JSONPath Support"; answers recorded from apiextensions-apiserver 1.37.
+//! Input: a path and a value. Output: what the path finds there, in order. Absent keys find nothing; other faults, such
+//! as an index out of bounds, are errors without details, as the callers don't need any. Source: Kubernetes
+//! documentation, "JSONPath Support"; answers recorded from apiextensions-apiserver 1.37.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;

@@ -1,9 +1,9 @@
 //! Regular expressions in Go's syntax, matched in time linear in the text.
 //!
-//! In: the text of a `pattern`. Out: a [`Pattern`], or Go's error. The parser is our own because the `regex` crate
-//! reads many patterns differently from Go, several of them silently: `\d` is ASCII in Go, `a{` is a literal, `\Q…\E`
-//! quotes, `[a&&b]` is not an intersection. Matching uses the `regex` crate's engine if that can't take long, and else
-//! one that counts its steps.
+//! Input: the text of a `pattern`. Output: a [`Pattern`], or Go's error. The parser is our own because the `regex`
+//! crate reads many patterns differently from Go, several of them silently: `\d` is ASCII in Go, `a{` is a literal,
+//! `\Q…\E` quotes, `[a&&b]` is not an intersection. Matching uses the `regex` crate's engine if that can't take long,
+//! and else one that counts its steps.
 //!
 //! ```
 //! use kubeskiff_engine::meta::pattern::Pattern;

@@ -1,7 +1,7 @@
 //! The items of a list that is being patched.
 //!
-//! In: positions to insert at and to remove from, in any order. Out: the items. Each operation only moves a few items,
-//! wherever it is: a patch may have ten thousand operations at the front of a million items.
+//! Input: positions to insert at and to remove from, in any order. Output: the items. Each operation only moves a few
+//! items, wherever it is: a patch may have ten thousand operations at the front of a million items.
 
 use crate::work;
 

@@ -1,8 +1,8 @@
 //! Patches: JSON Patch (RFC 6902), JSON Merge Patch (RFC 7386) and strategic merge patch, with the leniencies of the
 //! reference.
 //!
-//! In: an object and a patch as it was sent. Out: the patched object, which is not validated yet; for the first two as
-//! JSON text, which may have duplicate fields, if the patch has, and numbers beyond the range of doubles.
+//! Input: an object and a patch as it was sent. Output: the patched object, which is not validated yet; for the first
+//! two as JSON text, which may have duplicate fields, if the patch has, and numbers beyond the range of doubles.
 
 pub mod json_patch;
 pub mod merge_patch;

@@ -1,7 +1,7 @@
 //! Strategic merge patch: a merge patch that knows which lists are merged, and by which key.
 //!
-//! In: an object of a built-in kind, a patch, and the schema of the kind with its patch keys. Out: the patched object,
-//! which is not validated yet. Directives in the patch: `$patch` (`replace`, `delete`), `$retainKeys`,
+//! Input: an object of a built-in kind, a patch, and the schema of the kind with its patch keys. Output: the patched
+//! object, which is not validated yet. Directives in the patch: `$patch` (`replace`, `delete`), `$retainKeys`,
 //! `$deleteFromPrimitiveList/FIELD`, `$setElementOrder/FIELD`.
 //!
 //! Source: Kubernetes documentation, "Strategic merge patch"; `k8s.io/apimachinery/pkg/util/strategicpatch`, 1.37.

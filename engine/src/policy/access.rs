@@ -1,7 +1,7 @@
 //! Match conditions of an authorization webhook: expressions about the request that it would decide on.
 //!
-//! In: conditions, and a request in the form of a SubjectAccessReview. Out: the errors of a condition, and whether all
-//! hold.
+//! Input: conditions, and a request in the form of a SubjectAccessReview. Output: the errors of a condition, and
+//! whether all conditions are true.
 //!
 //! Source: `k8s.io/apiserver/pkg/authorization/cel`, release 1.36.
 
@@ -33,11 +33,12 @@ pub fn compile(env: &Env, text: &str) -> Result<Expression, CompileError> {
     Ok(Expression { text: text.to_owned(), program: Ok(program) })
 }
 
-/// Whether all conditions hold for a request. If one is false, the result is false, whatever the others are.
+/// Evaluates whether all conditions are true for a request. If one is false, the result is false, whatever the others
+/// are.
 ///
 /// # Errors
 ///
-/// If none is false, the messages of all that failed to evaluate.
+/// If no condition is false, the messages of all that failed to evaluate.
 pub fn ask(conditions: &[Expression], request: &Value) -> Result<bool, Vec<String>> {
     let mut errors = Vec::new();
     for Expression { text, program } in conditions {

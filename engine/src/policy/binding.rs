@@ -14,9 +14,9 @@ pub struct PolicyBinding {
     pub name: String,
     /// The name of the policy.
     pub policy: String,
-    /// Which parameters it binds.
+    /// The parameters that it binds.
     pub params: Option<ParamRef>,
-    /// `None` if it applies wherever its policy does.
+    /// The requests that it applies to; `None` if it applies wherever its policy does.
     pub criteria: Option<Criteria>,
     /// The actions on a refusal; a mutating policy has none.
     pub actions: Vec<BindingAction>,
@@ -25,9 +25,9 @@ pub struct PolicyBinding {
 /// Selects the objects that are the parameters.
 #[derive(Debug)]
 pub struct ParamRef {
-    /// Empty if they are selected by labels.
+    /// The name of the parameters; empty if they are selected by labels.
     pub name: String,
-    /// Empty for the namespace of the request.
+    /// The namespace of the parameters; empty for that of the request.
     pub namespace: String,
     /// Selects the parameters by their labels; an error if the selector is invalid.
     pub selector: Option<Result<LabelSelector, SelectorError>>,
@@ -62,7 +62,7 @@ pub enum BindingAction {
     Deny,
     /// The client is warned.
     Warn,
-    /// Adds it to the audit event.
+    /// The refusal is added to the audit event.
     Audit,
 }
 
@@ -76,7 +76,7 @@ impl BindingAction {
         }
     }
 
-    /// As figures name it.
+    /// The name of the action in metrics.
     pub const fn enforced(self) -> &'static str {
         match self {
             BindingAction::Deny => "deny",
@@ -87,7 +87,7 @@ impl BindingAction {
 }
 
 impl PolicyBinding {
-    /// Reads a binding that has been validated.
+    /// Decodes a binding that has been validated.
     pub fn decode(binding: &Value) -> Self {
         let spec = binding.get("spec").unwrap_or(&Value::Null);
         let present = |name: &str| spec.get(name).filter(|value| !value.is_null());
@@ -122,7 +122,7 @@ impl ParamRef {
         }
     }
 
-    /// The parameters that were found; there may be none if the binding allows that.
+    /// Returns the parameters that were found; there may be none if the binding allows that.
     ///
     /// # Errors
     /// There are none, and the binding does not allow that.

@@ -1,7 +1,7 @@
 //! Match conditions: expressions that must all be true for a webhook to be called, or a policy to be evaluated.
 //!
-//! In: conditions, and a request as expressions see it. Out: the errors of a condition when it is written; later,
-//! whether all hold. The authorizer behind `authorizer` comes with the request.
+//! Input: conditions, and a request as expressions see it. Output: the errors of a condition when it is written; later,
+//! whether all conditions are true. The authorizer behind `authorizer` comes with the request.
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/cel` and `plugin/webhook/matchconditions`, release 1.37.
 
@@ -27,18 +27,18 @@ pub fn fault(minor: Minor, text: &str, expressions: Expressions) -> Option<Compi
     expression::compile(&env, text, &[Type::Bool]).err()
 }
 
-/// The conditions of a webhook as they are stored.
+/// Decodes the conditions of a webhook.
 pub fn of_webhook(webhook: &Value) -> Vec<Expression> {
     decode(webhook, &STORED)
 }
 
-/// The conditions in `spec`, compiled in `env`.
+/// Decodes the conditions in `spec`, and compiles them in `env`.
 pub fn decode(spec: &Value, env: &Env) -> Vec<Expression> {
     let conditions = spec.items_at(&["matchConditions"]).iter();
     conditions.map(|condition| Expression::new(condition.str_at(&["expression"]), env, &[Type::Bool])).collect()
 }
 
-/// Why it is unknown whether match conditions hold.
+/// Why it is unknown whether all match conditions are true.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ConditionsError {
     /// They cost too much.
@@ -49,7 +49,7 @@ pub enum ConditionsError {
     Failed(Vec<EvaluationError>),
 }
 
-/// A single error as it is, several as Go prints a list.
+/// Formats a single error as it is, and several as Go prints a list.
 fn listed(errors: &[EvaluationError]) -> String {
     match errors {
         [only] => only.to_string(),
@@ -60,13 +60,13 @@ fn listed(errors: &[EvaluationError]) -> String {
 /// The result of match conditions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MatchResult {
-    /// Whether all hold, or why that is unknown: all conditions that failed, or that they cost too much.
+    /// Whether all are true, or why that is unknown: all conditions that failed, or that they cost too much.
     pub hold: Result<bool, ConditionsError>,
-    /// How many failed before the first false one.
+    /// The number of conditions that failed before the first false one.
     pub errors: usize,
 }
 
-/// Whether all of `conditions` hold. If one is false, the result is false, whatever the others are.
+/// Evaluates whether all of `conditions` are true. If one is false, the result is false, whatever the others are.
 pub fn evaluate_all<'a>(conditions: &'a [Expression], activation: &mut Activation<'a>) -> MatchResult {
     let mut outcomes = Vec::with_capacity(conditions.len());
     for condition in conditions {
@@ -102,7 +102,7 @@ mod tests {
     use crate::policy::evaluation::{CONDITIONS_BUDGET, PolicyInput};
     use crate::value::yaml;
 
-    /// Lets Jane read.
+    /// Allows Jane to read.
     #[derive(Debug)]
     struct OnlyReading(&'static str);
 

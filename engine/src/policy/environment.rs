@@ -16,10 +16,10 @@ use crate::work;
 pub static REQUEST: LazyLock<DeclType> = LazyLock::new(|| work::essential(request));
 static NAMESPACE: LazyLock<Type> = LazyLock::new(|| work::essential(|| namespace().ty));
 
-/// What is declared besides `namespaceObject` and `request`.
+/// The declarations other than `namespaceObject` and `request`.
 #[derive(Clone, Debug)]
 pub struct Declarations {
-    /// The type of `object` and `oldObject`: only known when an expression is checked for a kind.
+    /// The type of `object` and `oldObject`: only known if an expression is checked for a kind.
     pub object: Type,
     /// The type of `params`, if there are parameters.
     pub params: Option<Type>,
@@ -39,7 +39,8 @@ impl Default for Declarations {
 }
 
 impl Declarations {
-    /// The environment for type checks: nothing is evaluated in it, and `authorizer.requestResource` is not declared.
+    /// The environment for type checks: no expressions are evaluated in it, and `authorizer.requestResource` is not
+    /// declared.
     pub fn checking_environment(&self) -> Env {
         let mut env = self.without_authorizer().environment(Expressions::Stored);
         if self.authorizer {
@@ -48,8 +49,8 @@ impl Declarations {
         env
     }
 
-    /// The environment. Its variables are in the order of an activation; those that only some expressions have come
-    /// last.
+    /// The environment for evaluation. Its variables are in the order of an activation; those that only some
+    /// expressions have come last.
     pub fn environment(&self, expressions: Expressions) -> Env {
         let mut env = Env::of(self.minor, expressions)
             .with_variable("object", self.object.clone())
@@ -70,7 +71,7 @@ impl Declarations {
         env
     }
 
-    /// The same for expressions without `authorizer`.
+    /// The same declarations without `authorizer`.
     #[must_use]
     pub fn without_authorizer(&self) -> Self {
         Declarations { authorizer: false, ..self.clone() }
@@ -80,7 +81,7 @@ impl Declarations {
     pub fn add_variable(&mut self, name: &str, ty: Option<&Type>) {
         let decl = DeclType::scalar(ty.map_or(Type::Dyn, composed_type), 0, 0);
         let variables = self.variables.get_or_insert_with(no_variables);
-        // The expression before has been compiled, so nothing else references it, and it is not copied.
+        // The previous expression has been compiled, so nothing else references the type, and it is not copied.
         Arc::make_mut(variables).fields.insert(name.to_owned(), DeclField { decl, required: true });
     }
 }
@@ -133,15 +134,15 @@ pub(super) fn texts() -> DeclType {
     DeclType::list(scalar(Type::String), 0)
 }
 
-/// The longest name of an object, and of a group.
+/// The maximum length of the name of an object or a group.
 const NAME_LENGTH: u64 = 253;
-/// The longest name of a namespace, a version, a kind, a resource or a part of one.
+/// The maximum length of the name of a namespace, a version, a kind, a resource or a part of one.
 const LABEL_LENGTH: u64 = 63;
-/// The longest of `CREATE`, `UPDATE`, `DELETE` and `CONNECT`.
+/// The maximum length of `CREATE`, `UPDATE`, `DELETE` and `CONNECT`.
 const OPERATION_LENGTH: u64 = 7;
-/// The most bytes of headers of a request, as these identify the user.
+/// The maximum size of a request's headers, which identify the user, in bytes.
 const HEADER_BYTES: u64 = 1024 * 1024;
-/// The least bytes that a text of a user takes in them: a comma and two quotes.
+/// The minimum size of a user's string in them, in bytes: a comma and two quotes.
 const USER_TEXT_BYTES: u64 = 3;
 
 fn request() -> DeclType {
@@ -176,7 +177,7 @@ fn request() -> DeclType {
     )
 }
 
-/// Removes the parts of a namespace that expressions don't see.
+/// Removes the parts of a namespace that expressions do not see.
 pub fn show_namespace(namespace: &mut Value) {
     let fields = namespace.make_object();
     for hidden in ["apiVersion", "kind"] {

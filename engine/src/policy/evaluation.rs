@@ -1,7 +1,6 @@
-//! Evaluates expressions of policies: their input, their variables, and their budget.
+//! Evaluates the expressions of policies: their input, their variables, and their budget.
 //!
-//! Variables are evaluated on first use, once per group of expressions; their cost is taken from the budget of the
-//! group.
+//! Variables are evaluated on first use, once per group of expressions; their cost counts against the group's budget.
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/cel/{activation,composition,condition}.go`, release 1.37.
 
@@ -24,7 +23,7 @@ use crate::value::{Value, go_quote};
 pub const BUDGET: u64 = 10_000_000;
 /// The total cost allowed for the match conditions of a webhook or a policy.
 pub const CONDITIONS_BUDGET: u64 = 2_500_000;
-/// The error if they cost more.
+/// The error if a group costs more than its budget.
 pub const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
 /// Why an expression has no value.
@@ -38,7 +37,7 @@ pub enum EvaluationError {
     Evaluate {
         /// The expression.
         expression: String,
-        /// What is wrong.
+        /// The error.
         error: EvalError,
     },
 }
@@ -53,7 +52,7 @@ const VARIABLE_LEVELS: usize = 10;
 /// The parts of a request that expressions see. Absent parts are null.
 #[derive(Clone)]
 pub struct PolicyInput<'v> {
-    /// In the version that the rules matched, like `old_object`.
+    /// The object, in the version that the rules matched, like `old_object`.
     pub object: &'v Value,
     /// The object before the request; null for a new one.
     pub old_object: &'v Value,
@@ -73,7 +72,7 @@ pub struct PolicyInput<'v> {
 #[derive(Debug, Default)]
 pub struct Variables {
     all: Vec<(String, Expression)>,
-    /// The last of several variables with the same name counts.
+    /// The index of each variable by its name; of several with the same name, the last one counts.
     places: HashMap<String, usize>,
 }
 
@@ -85,7 +84,7 @@ impl Variables {
     }
 }
 
-/// The expressions of a group exceed its budget.
+/// The error that the expressions of a group exceed its budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfBudget;
 
@@ -110,7 +109,7 @@ enum VariableState<'a> {
 }
 
 impl<'a> Activation<'a> {
-    /// For expressions that were compiled with `declared`, or a subset of it.
+    /// Makes an activation for expressions that were compiled with `declared`, or a subset of it.
     pub fn new(
         input: &PolicyInput<'a>,
         declared: &Declarations,
@@ -149,7 +148,7 @@ impl<'a> Activation<'a> {
         self.left
     }
 
-    /// The value of an expression, or why it has none.
+    /// Evaluates an expression to its value, or to the reason why it has none.
     ///
     /// # Errors
     /// The budget is exhausted: nothing more may be evaluated.
@@ -165,7 +164,7 @@ impl<'a> Activation<'a> {
         Ok(evaluation.result.map_err(failed))
     }
 
-    /// Which variables were used, by index, and whether each had a value.
+    /// The variables that were used, by index, and whether each had a value.
     pub fn read(&self) -> Vec<(usize, bool)> {
         let values = self.values.borrow();
         let known = values.iter().enumerate().filter_map(|(at, state)| match state {

@@ -9,7 +9,7 @@ use crate::cel::eval::Program;
 use crate::cel::types::Type;
 use crate::meta::field::{Error, ErrorSubject, ExpressionFault, Path};
 
-/// An expression as it is stored, ready to be evaluated. Its errors are reported when it is evaluated.
+/// A compiled expression. Its errors are reported when it is evaluated.
 #[derive(Debug)]
 pub struct Expression {
     /// The expression.
@@ -18,18 +18,18 @@ pub struct Expression {
     pub program: Result<Program, CompileError>,
 }
 
-/// Why an expression can't be one of a policy.
+/// Why an expression is not valid in a policy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompileError {
     /// The environment does not accept it.
     #[error("{why}")]
     Unchecked {
-        /// The text.
+        /// The message.
         why: String,
-        /// The single errors.
+        /// The individual errors.
         faults: Vec<ExpressionFault>,
     },
-    /// The author's fault, too.
+    /// Another error of the author.
     #[error("{0}")]
     Invalid(String),
     /// An internal error of the reference.
@@ -38,7 +38,7 @@ pub enum CompileError {
 }
 
 impl CompileError {
-    /// The text for the status of the policy, and for requests that it decides on.
+    /// The message for the status of the policy, and for requests that it decides on.
     pub fn text(&self) -> &str {
         match self {
             CompileError::Unchecked { why: text, .. } | CompileError::Invalid(text) | CompileError::Internal(text) => {
@@ -66,7 +66,7 @@ impl From<Issues> for CompileError {
 }
 
 impl Expression {
-    /// An expression in `env` whose result must have one of the `wanted` types.
+    /// Compiles an expression in `env` whose result must have one of the `wanted` types.
     pub fn new(text: &str, env: &Env, wanted: &[Type]) -> Self {
         Expression { text: text.to_owned(), program: compile(env, text, wanted).map(|(program, _)| program) }
     }
@@ -92,10 +92,10 @@ pub fn compile(env: &Env, text: &str, wanted: &[Type]) -> Result<(Program, Type)
     Ok((instantiate(&checked, env)?, found.clone()))
 }
 
-/// The program of an expression that has been checked in `env`.
+/// Makes the program of an expression that has been checked in `env`.
 ///
 /// # Errors
-/// A constant in it can't be evaluated.
+/// A constant in it cannot be evaluated.
 pub(super) fn instantiate(checked: &CheckedExpr, env: &Env) -> Result<Program, CompileError> {
     Program::new(checked, env).map_err(|error| CompileError::Internal(format!("program instantiation failed: {error}")))
 }

@@ -8,24 +8,24 @@ use super::{Head, PolicyBinding, misconfigured};
 use crate::meta::{Cause, Status};
 use crate::value::go_quote;
 
-/// The failures of a request in their order.
+/// The failures of a request, in order.
 #[derive(Debug, Default)]
 pub struct Failures(Vec<PolicyFailure>);
 
 #[derive(Debug)]
 struct PolicyFailure {
     message: String,
-    /// The reason in the answer; `None` for that of a forbidden request.
+    /// The reason in the response; `None` for that of a forbidden request.
     reason: Option<&'static str>,
 }
 
 impl Failures {
-    /// Adds a policy, or a binding of it, that can't be evaluated.
+    /// Adds a policy, or a binding of it, that cannot be evaluated.
     pub fn misconfigured(&mut self, head: &Head, binding: Option<&PolicyBinding>, why: &dyn fmt::Display) {
         self.push(head, binding, &misconfigured(binding, why), None);
     }
 
-    /// A policy that failed.
+    /// Adds a policy that failed.
     pub fn failed(&mut self, head: &Head, binding: &PolicyBinding, why: &str) {
         self.push(head, Some(binding), why, Some("Invalid"));
     }
@@ -41,7 +41,8 @@ impl Failures {
         self.0.push(PolicyFailure { message, reason });
     }
 
-    /// The answer to the client: the first failure decides it, and all are its causes. `None` if nothing failed.
+    /// Makes the response to the client: the first failure determines it, and all are its causes. Returns `None` if
+    /// nothing failed.
     pub fn into_status(self, group: &str, plural: &str, name: &str) -> Option<Status> {
         let first = self.0.first()?;
         let mut status = Status::forbidden(group, plural, name, "");

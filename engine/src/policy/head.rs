@@ -12,7 +12,7 @@ use crate::meta::minor::Minor;
 use crate::schema::rules::trace::{PartValue, Trace};
 use crate::value::Value;
 
-/// A policy without its decisions.
+/// The part of a policy that is the same for validating and mutating ones.
 #[derive(Debug)]
 pub struct Head {
     /// The name of the policy.
@@ -21,7 +21,7 @@ pub struct Head {
     pub ignores_failures: bool,
     /// The kind of its parameters.
     pub param_kind: Option<ParamKind>,
-    /// What it applies to.
+    /// The requests that it applies to.
     pub criteria: Criteria,
     /// The environment of its expressions.
     pub declared: Declarations,
@@ -38,7 +38,7 @@ pub struct ParamKind {
     pub kind: String,
 }
 
-/// No resource is served for the kind of parameters.
+/// The error that no resource is served for the kind of the parameters.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("failed to find resource referenced by paramKind: '{group}/{version}, Kind={kind}'")]
 pub struct ParamKindError {
@@ -48,7 +48,7 @@ pub struct ParamKindError {
 }
 
 impl ParamKind {
-    /// The API group; empty for the core.
+    /// The API group; empty for the core group.
     pub fn group(&self) -> &str {
         group_of(&self.api_version)
     }
@@ -96,13 +96,13 @@ impl Head {
         self.declared.environment(Expressions::Stored)
     }
 
-    /// Evaluates a group of expressions for a request, which together may cost `budget`.
+    /// Makes an activation for a group of expressions and a request; together they may cost `budget`.
     pub fn activation<'a>(&'a self, input: &PolicyInput<'a>, budget: u64) -> Activation<'a> {
         Activation::new(input, &self.declared, Some(&self.variables), budget)
     }
 
-    /// Whether the policy applies to a request. If that is unknown, the failure policy decides. Match conditions never
-    /// see the namespace.
+    /// Evaluates whether the policy applies to a request. If that is unknown, the failure policy decides. Match
+    /// conditions never see the namespace.
     pub fn match_conditions(&self, input: &PolicyInput<'_>) -> conditions::MatchResult {
         if self.conditions.is_empty() {
             return conditions::MatchResult { hold: Ok(true), errors: 0 };
@@ -125,14 +125,14 @@ impl Head {
         outcomes
     }
 
-    /// The values of the parts of an expression of the policy, for the same tools. `env` is that of the expression.
+    /// The values of the parts of one of the policy's expressions, for the same tools. `env` is that of the expression.
     pub fn parts(&self, text: &str, env: &Env, input: &PolicyInput<'_>) -> Vec<PartValue> {
         let Some(trace) = Trace::of_text(text, env) else { return Vec::new() };
         self.activation(input, BUDGET).parts(&trace)
     }
 }
 
-/// Each variable is known to those after it.
+/// Decodes the variables and declares each for those after it.
 fn decode_variables(spec: &Value, declared: &mut Declarations) -> Variables {
     let mut variables = Variables::default();
     for variable in spec.items_at(&["variables"]) {

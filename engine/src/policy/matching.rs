@@ -12,7 +12,7 @@ use crate::value::Value;
 /// The criteria that a request must match.
 #[derive(Clone, Debug)]
 pub struct Criteria {
-    /// `None` if everything matches.
+    /// The rules; `None` if everything matches.
     rules: Option<Vec<NamedRule>>,
     excluded: Vec<NamedRule>,
     /// Whether rules also match other versions of their resources.
@@ -21,7 +21,7 @@ pub struct Criteria {
     objects: Result<LabelSelector, SelectorError>,
 }
 
-/// A rule for objects with these names; for all if there are none.
+/// A rule for objects with these names, or for all objects if there are none.
 #[derive(Clone, Debug)]
 struct NamedRule {
     rule: MatchRule,
@@ -31,17 +31,17 @@ struct NamedRule {
 /// The facts about a request that are known before its objects are read.
 #[derive(Clone, Copy)]
 pub struct MatchAttributes<'r> {
-    /// What is done.
+    /// The operation.
     pub operation: Operation,
     /// The version that the request names.
     pub version: &'r ServedVersion,
     /// Every version of the resource that has the subresource.
     pub versions: &'r [Arc<ServedVersion>],
-    /// Empty for the object itself.
+    /// The subresource; empty for the object itself.
     pub subresource: &'r str,
     /// The object's namespace; for a namespace, its own name.
     pub namespace: &'r str,
-    /// Empty if it is still to be generated.
+    /// The object's name; empty if it is still to be generated.
     pub name: &'r str,
 }
 
@@ -69,7 +69,7 @@ impl Criteria {
         }
     }
 
-    /// The version in which a request is seen; `None` if the rules don't match it.
+    /// The version in which the policy sees a request; `None` if the rules do not match it.
     pub fn version(&self, asked: &MatchAttributes<'_>) -> Option<Arc<ServedVersion>> {
         if self.find(&self.excluded, asked).is_some() {
             return None;
@@ -80,7 +80,7 @@ impl Criteria {
         }
     }
 
-    /// The version of the request if a rule names it; else the first other version that a rule names, rule by rule.
+    /// Returns the request's version if a rule names it; else the first other version that a rule names, rule by rule.
     fn find(&self, rules: &[NamedRule], asked: &MatchAttributes<'_>) -> Option<Arc<ServedVersion>> {
         if rules.iter().any(|rule| rule.matches(asked, asked.version)) {
             return asked.own();

@@ -15,12 +15,12 @@ use crate::meta::minor::Minor;
 use crate::value::Value;
 use crate::value::json::Layout;
 
-/// A policy, compiled.
+/// A compiled policy.
 #[derive(Debug)]
 pub struct Mutating {
-    /// What all policies have.
+    /// The part that all policies have.
     pub head: Head,
-    /// The mutations, in their order.
+    /// The mutations, in order.
     pub mutations: Vec<Mutation>,
     /// Whether it is evaluated again if later plugins changed the object.
     pub is_reinvoked: bool,
@@ -38,7 +38,7 @@ pub struct Mutation {
 pub struct ObjectForm<'f> {
     /// The types of the object's kind; `None` if none are published.
     pub types: Option<&'f TypeSchema>,
-    /// Fields in the order that Go has them.
+    /// The order of fields in Go.
     pub layout: Layout,
 }
 
@@ -72,8 +72,8 @@ impl Mutation {
 }
 
 impl Mutating {
-    /// Which variables `mutation`, one of the policy, uses for a request, and whether they have a value, for tools that
-    /// debug policies.
+    /// The variables that `mutation`, one of the policy, uses for a request, and whether each has a value, for tools
+    /// that debug policies.
     pub fn variables_read(&self, mutation: &Mutation, input: &PolicyInput<'_>) -> Vec<(usize, bool)> {
         let mut activation = self.head.activation(input, BUDGET);
         // The result of the mutation is not needed here.
@@ -81,10 +81,10 @@ impl Mutating {
         activation.read()
     }
 
-    /// The object of `input` after `mutation`, one of the policy; `None` if it is unchanged.
+    /// Applies `mutation`, one of the policy, to the object of `input`. Returns `None` if it is unchanged.
     ///
     /// # Errors
-    /// Why it does not apply, in the words of Kubernetes; or the result is too large to be stored.
+    /// Why it does not apply, with Kubernetes' message; or that the result is too large to be stored.
     pub fn mutate(
         &self,
         mutation: &Mutation,

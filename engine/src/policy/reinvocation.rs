@@ -1,7 +1,7 @@
-//! Second calls of mutating plugins, if later ones have changed the object since.
+//! Reinvocation of mutating plugins, if later ones have changed the object since.
 //!
 //! The whole chain runs at most twice. In the second round, plugins that call webhooks or policies only call those
-//! again that want it and have not seen the latest changes.
+//! again that request it and have not seen the latest changes.
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/reinvocation.go`, release 1.37.
 
@@ -41,13 +41,13 @@ impl Reinvocation {
     }
 }
 
-/// The names of those that a plugin has called.
+/// The webhooks or policies that a plugin has called.
 #[derive(Default)]
 pub struct Invocations(Mutex<ReinvocationState>);
 
 #[derive(Default)]
 struct ReinvocationState {
-    /// Those called since the last change, if they want to be called again.
+    /// The names of those called since the last change, if they request to be called again.
     before: HashSet<String>,
     again: HashSet<String>,
     /// The object as the plugin left it.
@@ -59,17 +59,17 @@ impl Invocations {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Records that `name` was called and wants to be called again after changes.
+    /// Records that `name` was called and requests to be called again after changes.
     pub fn note(&self, name: &str) {
         self.with(|asked| _ = asked.before.insert(name.to_owned()));
     }
 
-    /// The object was changed: those called before must be called again.
+    /// Records that the object was changed: those called before must be called again.
     pub fn require(&self) {
         self.with(|asked| asked.again.extend(asked.before.drain()));
     }
 
-    /// The same, if `object` differs from how the plugin left it.
+    /// Does the same if `object` differs from how the plugin left it.
     pub fn require_if_changed(&self, object: &Value) {
         let is_changed = self.with(|asked| asked.left.as_ref() != Some(object));
         if is_changed {
@@ -82,7 +82,7 @@ impl Invocations {
         !round.is_second() || self.with(|asked| asked.again.contains(name))
     }
 
-    /// Keeps the object as the plugin leaves it, if that will be needed.
+    /// Stores the object as the plugin leaves it, if that will be needed.
     pub fn leave(&self, object: &Value) {
         self.with(|asked| {
             if !asked.before.is_empty() {

@@ -7,7 +7,7 @@ use crate::value::Value;
 /// A group, a version, and the name of a kind or of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupVersionName<'n> {
-    /// The API group; empty for the core.
+    /// The API group; empty for the core group.
     pub group: &'n str,
     /// The version without its group.
     pub version: &'n str,
@@ -18,32 +18,32 @@ pub struct GroupVersionName<'n> {
 /// The facts about a request besides its objects.
 #[derive(Clone, Copy, Debug)]
 pub struct AdmissionRequest<'r> {
-    /// As rules matched them.
+    /// The kind that the policy's rule matched.
     pub kind: GroupVersionName<'r>,
     /// The resource that the policy's rule matched.
     pub resource: GroupVersionName<'r>,
-    /// As the client named them.
+    /// The kind that the request named.
     pub request_kind: GroupVersionName<'r>,
-    /// What the request named.
+    /// The resource that the request named.
     pub request_resource: GroupVersionName<'r>,
-    /// Empty for the object itself.
+    /// The subresource; empty for the object itself.
     pub subresource: &'r str,
-    /// Empty if it is still to be generated.
+    /// The object's name; empty if it is still to be generated.
     pub name: &'r str,
-    /// Empty for cluster scope; for a namespace, its own name.
+    /// The namespace; empty for cluster scope; for a namespace, its own name.
     pub namespace: &'r str,
-    /// What is done.
+    /// The operation.
     pub operation: Operation,
-    /// A UserInfo of `authentication.k8s.io/v1`.
+    /// The user, as a UserInfo of `authentication.k8s.io/v1`.
     pub user: &'r Value,
-    /// Whether nothing is stored.
+    /// Whether it is a dry run, which stores nothing.
     pub dry_run: bool,
     /// The CreateOptions, UpdateOptions or DeleteOptions.
     pub options: &'r Value,
 }
 
 impl AdmissionRequest<'_> {
-    /// The AdmissionRequest without uid and objects.
+    /// Encodes the AdmissionRequest without uid and objects.
     pub fn encode(&self) -> Value {
         let mut request = object! {
             "kind" => kind(self.kind),

@@ -4,21 +4,21 @@
 
 use crate::value::Value;
 
-/// What a request does.
+/// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// A new object.
+    /// An object is created.
     Create,
-    /// A changed object.
+    /// An object is changed.
     Update,
-    /// An object goes.
+    /// An object is deleted.
     Delete,
-    /// A connection to an object.
+    /// A client connects to an object.
     Connect,
 }
 
 impl Operation {
-    /// As rules write it.
+    /// The name of the operation in rules.
     pub const fn as_str(self) -> &'static str {
         match self {
             Operation::Create => "CREATE",
@@ -35,7 +35,7 @@ pub struct MatchRule {
     operations: Vec<String>,
     groups: Vec<String>,
     versions: Vec<String>,
-    /// Each with its subresource, which may be empty.
+    /// The resources, each with its subresource, which may be empty.
     resources: Vec<(String, String)>,
     scope: String,
 }
@@ -84,7 +84,8 @@ impl MatchRule {
                 .any(|(resource, subresource)| is(resource, subject.resource) && is(subresource, subject.subresource))
     }
 
-    /// Namespaces are cluster-scoped, though a request for one is in the namespace of its own name.
+    /// Whether the subject is in the rule's scope. Namespaces are cluster-scoped, although a request for one is in the
+    /// namespace of its own name.
     fn is_in_scope(&self, subject: &MatchedResource<'_>) -> bool {
         let is_namespace = (subject.group, subject.version, subject.resource) == ("", "v1", "namespaces");
         let is_namespaced = !is_namespace && !subject.namespace.is_empty();

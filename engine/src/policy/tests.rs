@@ -1,4 +1,4 @@
-//! Policies from their text to their decisions.
+//! Tests of policies, from their text to their decisions.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::meta::minor::Minor;
 use crate::value::{Value, yaml};
 use crate::work::counted;
 
-/// Lets everybody read.
+/// Allows everyone to read.
 #[derive(Debug)]
 struct OnlyReading;
 
@@ -28,7 +28,7 @@ fn read(text: &str) -> Value {
     yaml::decode(text.as_bytes()).expect("the test is YAML")
 }
 
-/// The verdict of the policy with this spec on a small object.
+/// The verdict of a policy with this spec on a small object.
 fn evaluate(spec: &str) -> PolicyVerdict {
     let mut policy = read("{metadata: {name: p}}");
     policy.make_object().insert("spec", read(spec));

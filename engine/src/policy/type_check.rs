@@ -1,8 +1,8 @@
 //! Checks the expressions of a policy against the schemas of the kinds that it matches.
 //!
-//! In: a policy, and the served versions. Out: warnings, which don't affect the policy: expressions are not typed when
-//! they run. Kinds that are matched by `*` or by a subresource are not checked, nor are more than ten. A server checks
-//! validations only ([`check`]), a lint all expressions ([`TypedPolicy`]).
+//! Input: a policy, and the served versions. Output: warnings, which do not affect the policy: expressions are not
+//! typed when they run. Kinds that are matched by `*` or by a subresource are not checked, nor are more than ten. A
+//! server only checks validations ([`check`]), a lint checks all expressions ([`TypedPolicy`]).
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/validating/typechecking.go`, release 1.37.
 
@@ -25,24 +25,24 @@ use crate::types;
 use crate::value::Value;
 use crate::work;
 
-/// How many types are checked per rule.
+/// The maximum number of types that are checked per rule.
 const TYPES_MAX: usize = 10;
 
 /// The errors of an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// `spec.validations[0].expression`.
+    /// The field: `spec.validations[0].expression`.
     pub field: String,
-    /// For each kind that the expression does not fit, a line followed by a blank one.
+    /// For each kind that the expression does not fit, a line followed by an empty one.
     pub text: String,
 }
 
 /// Group, version and kind, in this order.
 type KindName = (String, String, String);
 
-/// The errors of a policy's expressions, given all served versions.
+/// Checks a policy's expressions, given all served versions.
 ///
-/// The reference hides [`Quantities`] from the check; callers that don't want warnings about them use
+/// The reference hides [`Quantities`] from the check; callers that do not want warnings about them use
 /// [`Quantities::Shown`].
 pub fn check(policy: &Value, served: &[Arc<ServedVersion>], quantities: Quantities) -> Vec<Warning> {
     let spec = policy.get("spec").unwrap_or(&Value::Null);
@@ -144,7 +144,7 @@ fn type_of(version: &ServedVersion, quantities: Quantities) -> Type {
     declared(version, quantities).map_or(Type::Dyn, |declared| declared.ty)
 }
 
-/// The declared type of a version's objects, with the maximum sizes; `None` if nothing is known of them.
+/// The declared type of a version's objects, with the maximum sizes; `None` if nothing is known about them.
 pub fn declared(version: &ServedVersion, quantities: Quantities) -> Option<DeclType> {
     declare(&schema(version, quantities)?, true).map(|declared| declared.named(&version.names.kind))
 }
@@ -220,7 +220,7 @@ impl TypedPolicy {
         TypedPolicy(matched(spec, served).into_iter().map(typed).collect())
     }
 
-    /// The errors of an expression, by the kinds that it does not fit: the name of each, and Kubernetes' text.
+    /// The errors of an expression, by the kinds that it does not fit: the name of each kind, and Kubernetes' message.
     pub fn faults(&self, expression: &str, purpose: Purpose) -> Vec<(&str, String)> {
         self.0.iter().filter_map(|kind| Some((kind.name.as_str(), kind.fault(expression, purpose)?))).collect()
     }
@@ -256,7 +256,7 @@ fn unknown_field(expr: &Expr, schema: &Structural) -> Option<String> {
     expr.children().into_iter().find_map(|child| unknown_field(child, schema))
 }
 
-/// The schema that the name of a type leads to: `.spec.ports` is an item of the list.
+/// The schema for the name of a type: `.spec.ports` is an item of the list.
 fn schema_at<'s>(schema: &'s Structural, path: &str) -> Option<&'s Structural> {
     let mut fields = path.split('.').filter(|field| !field.is_empty());
     fields.try_fold(schema, |at, field| {
@@ -269,7 +269,7 @@ fn schema_at<'s>(schema: &'s Structural, path: &str) -> Option<&'s Structural> {
     })
 }
 
-/// Whether objects of a schema may have a field. If nothing is known of them, they may have any.
+/// Whether objects of a schema may have a field. If nothing is known about them, they may have any.
 fn knows(schema: &Structural, field: &str) -> bool {
     let is_open = schema.extensions.preserve_unknown_fields || schema.additional_properties.is_some();
     schema.properties.is_empty() || is_open || schema.properties.get(field).is_some()

@@ -12,15 +12,15 @@ use crate::cel::types::Type;
 use crate::meta::minor::Minor;
 use crate::value::Value;
 
-/// The longest message that an expression may make, in bytes.
+/// The maximum length of an expression's message, in bytes.
 const MESSAGE_BYTES_MAX: usize = 5 * 1024;
 /// The reason of a refusal unless a validation has its own.
 pub(super) const INVALID: &str = "Invalid";
 
-/// A policy, compiled.
+/// A compiled policy.
 #[derive(Debug)]
 pub struct Validating {
-    /// What all policies have.
+    /// The part that all policies have.
     pub head: Head,
     validations: Vec<PolicyValidation>,
     annotations: Vec<Annotation>,
@@ -43,7 +43,7 @@ struct Annotation {
 /// The verdict of a policy on a request, with one parameter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PolicyVerdict {
-    /// One for each validation in their order; or a single one about why they were not evaluated.
+    /// One decision per validation, in order; or a single one about why they were not evaluated.
     pub decisions: Vec<ValidationDecision>,
     /// Audit annotations that the policy adds.
     pub annotations: Vec<Annotated>,
@@ -52,20 +52,20 @@ pub struct PolicyVerdict {
 /// The decision of one validation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValidationDecision {
-    /// The validation holds.
+    /// The validation is true.
     Admitted,
-    /// The validation does not hold.
+    /// The validation is false.
     Denied {
-        /// Why, for people.
+        /// The message.
         message: String,
-        /// `Invalid` unless the validation has its own.
+        /// The reason: `Invalid` unless the validation has its own.
         reason: String,
     },
     /// It failed. The failure policy decides whether that refuses the request.
     Failed {
-        /// Why, for people.
+        /// The message.
         message: String,
-        /// Whether the request is refused for it, by the failure policy.
+        /// Whether the failure policy refuses the request because of it.
         denies: bool,
     },
 }
@@ -80,9 +80,9 @@ pub enum Annotated {
         /// Its text.
         value: String,
     },
-    /// The expression failed; why.
+    /// The expression failed.
     Failed {
-        /// Why, for people.
+        /// The message.
         message: String,
     },
 }
@@ -94,7 +94,7 @@ pub struct Beside {
     pub messages: Vec<(usize, Result<bool, EvaluationError>)>,
     /// Whether each audit annotation has a value; an error if its expression failed.
     pub annotations: Vec<Result<bool, EvaluationError>>,
-    /// Which variables were used, and whether they had a value.
+    /// The variables that were used, by index, and whether each had a value.
     pub variables: Vec<(usize, bool)>,
 }
 
@@ -134,17 +134,17 @@ impl Policy for Validating {
 }
 
 impl Validating {
-    /// How many validations it has.
+    /// The number of validations.
     pub fn validations_count(&self) -> usize {
         self.validations.len()
     }
 
-    /// The decision of the policy on a request, with one parameter or none.
+    /// Evaluates the policy for a request, with one parameter or none.
     pub fn evaluate(&self, input: &PolicyInput<'_>) -> PolicyVerdict {
         self.evaluate_after(self.head.match_conditions(input).hold, input)
     }
 
-    /// The same, given whether its match conditions hold.
+    /// Does the same, given the result of its match conditions.
     pub fn evaluate_after(&self, conditions: Result<bool, ConditionsError>, input: &PolicyInput<'_>) -> PolicyVerdict {
         match conditions {
             Ok(true) => {}
@@ -176,7 +176,7 @@ impl Validating {
         }
     }
 
-    /// The messages of the message expressions; those that fail give none.
+    /// Evaluates the message expressions; those that fail have no message.
     fn messages<'a>(&'a self, activation: &mut Activation<'a>) -> Result<Vec<Option<Cel<'a>>>, OutOfBudget> {
         let message = |validation: &'a PolicyValidation| match &validation.message_expression {
             None => Ok(None),
@@ -200,8 +200,8 @@ impl Validating {
         Ok(annotated)
     }
 
-    /// The results of the other expressions, for a request that the policy applies to, for tools that debug policies.
-    /// Messages count for validations that do not hold.
+    /// Evaluates the other expressions for a request that the policy applies to, for tools that debug policies.
+    /// Messages are evaluated for validations that are false.
     pub fn beside(&self, input: &PolicyInput<'_>) -> Beside {
         let mut beside = Beside::default();
         let mut activation = self.head.activation(input, BUDGET);

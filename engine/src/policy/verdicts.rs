@@ -13,9 +13,9 @@ use crate::value::{Map, Value, json};
 
 /// The audit annotation for refusals.
 const VALIDATION_FAILURE: &str = "validation.policy.admission.k8s.io/validation_failure";
-/// How many refusals it may contain.
+/// The maximum number of refusals that it contains.
 const FAILURES_MAX: usize = 50;
-/// The longest value of another annotation, in bytes.
+/// The maximum length of the value of another annotation, in bytes.
 const ANNOTATION_BYTES_MAX: usize = 10 * 1024;
 
 /// The verdicts on a request so far.
@@ -23,7 +23,7 @@ const ANNOTATION_BYTES_MAX: usize = 10 * 1024;
 pub struct Verdicts {
     /// The first refusal that counts.
     pub denial: Option<Denial>,
-    /// For the client.
+    /// The warnings for the client.
     pub warnings: Vec<String>,
     /// Refusals for the audit log.
     failures: Vec<Value>,
@@ -31,7 +31,7 @@ pub struct Verdicts {
     annotations: BTreeMap<(String, String), Vec<String>>,
 }
 
-/// A refusal.
+/// The refusal of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Denial {
     /// The message for the user.
@@ -104,7 +104,7 @@ impl Verdicts {
 }
 
 impl Denial {
-    /// The answer to a request about the object `name`.
+    /// Makes the response to a request about the object `name`.
     pub fn into_status(self, group: &str, plural: &str, name: &str) -> Status {
         let Denial { message, reason } = self;
         let mut status = Status::forbidden(group, plural, name, &message);
@@ -116,7 +116,7 @@ impl Denial {
     }
 }
 
-/// The fields of a refusal in the order in which Go writes them.
+/// The fields of a refusal, in the order in which Go writes them.
 const FAILURE: json::Layout = json::Layout::Struct(&[
     ("message", &json::Layout::Sorted),
     ("policy", &json::Layout::Sorted),
@@ -145,7 +145,7 @@ fn code_of(reason: &str) -> u16 {
     }
 }
 
-/// The beginning of `text`, with at most `bytes_max` bytes.
+/// Truncates `text` to at most `bytes_max` bytes.
 fn cut(mut text: String, bytes_max: usize) -> String {
     text.truncate(text.floor_char_boundary(bytes_max));
     text

@@ -1,4 +1,4 @@
-//! From the parts of a message to JSON, as Go's encoder writes the struct that they fill.
+//! Decodes the parts of a message to JSON, as Go encodes the struct that they fill.
 
 use jiff::Timestamp;
 
@@ -10,11 +10,12 @@ use crate::work;
 use super::ProtobufError;
 use super::node::{DEPTH_MAX, WireMessage, WireValue};
 
-/// Reads `bytes` as a message and gives its JSON.
+/// Decodes `bytes` as a message to JSON.
 ///
 /// # Errors
 ///
-/// The bytes are malformed, or hold what JSON can't: a year of five digits, a number that is not finite, nesting beyond measure.
+/// The bytes are malformed, or contain what JSON cannot represent: a year of five digits, a number that is not finite,
+/// or too deep nesting.
 pub fn decode(message: &'static Message, bytes: &[u8]) -> Result<Value, ProtobufError> {
     of_message(message, &WireMessage::read(message, bytes)?, 1)
 }
@@ -26,9 +27,9 @@ fn of_message(message: &'static Message, node: &WireMessage<'_>, depth: usize) -
     let field = |index: usize| of_field(&message.fields[index], node.part(index), depth);
     match message.codec {
         Codec::Object => of_object(message, node, depth),
-        // Nothing on the wire is Go's time before all times.
+        // Without parts it is Go's zero time.
         Codec::Time | Codec::MicroTime => Ok(Value::Null),
-        // Without its text it is zero; a text of no length could not be read.
+        // Without its text it is zero; an empty text would be invalid.
         Codec::Quantity if node.part(0).is_none() => Ok(Value::from("0")),
         Codec::Quantity => field(0),
         Codec::IntOrString => match node.part(0) {
@@ -93,7 +94,7 @@ fn of_object(message: &'static Message, node: &WireMessage<'_>, depth: usize) ->
     Ok(Value::Object(Map::from_fields(members)))
 }
 
-/// JSON as it was written.
+/// Decodes embedded JSON.
 fn of_json(part: Option<&WireValue<'_>>, depth: usize) -> Result<Value, ProtobufError> {
     match part {
         Some(WireValue::Bytes(text)) if !text.is_empty() => {
@@ -104,7 +105,7 @@ fn of_json(part: Option<&WireValue<'_>>, depth: usize) -> Result<Value, Protobuf
     }
 }
 
-/// JSON, or the text that is not JSON.
+/// Decodes embedded JSON; if it is not JSON, returns the text.
 fn of_fields(part: Option<&WireValue<'_>>, depth: usize) -> Value {
     match part {
         Some(WireValue::Bytes(text)) if !text.is_empty() => match json::decode(text) {
@@ -118,7 +119,7 @@ fn of_fields(part: Option<&WireValue<'_>>, depth: usize) -> Value {
 fn of_field(field: &'static Field, part: Option<&WireValue<'_>>, depth: usize) -> Result<Value, ProtobufError> {
     match part {
         None => match (field.shape, field.kind) {
-            // A quantity that was not sent is zero; a text of no length could not be read.
+            // A quantity that was not sent is zero; an empty text would be invalid.
             (Shape::Value, FieldKind::Message(message)) if matches!(message.get().codec, Codec::Quantity) => {
                 Ok(Value::from("0"))
             }
@@ -161,13 +162,13 @@ fn of_part(kind: FieldKind, part: &WireValue<'_>, depth: usize) -> Result<Value,
 }
 
 fn of_double(number: f64) -> Result<Value, ProtobufError> {
-    /// The first double that is not an `i64` any more.
+    /// The smallest positive double that does not fit an `i64`.
     const END: f64 = 9_223_372_036_854_775_808.0;
     match number {
         _ if number.is_nan() => Err(ProtobufError::UnsupportedNumber("NaN")),
         f64::INFINITY => Err(ProtobufError::UnsupportedNumber("+Inf")),
         f64::NEG_INFINITY => Err(ProtobufError::UnsupportedNumber("-Inf")),
-        // As it reads back from JSON, where a whole number has no point.
+        // As it is decoded from JSON, in which a whole number has no decimal point.
         _ if number.fract() == 0.0 && (-END..END).contains(&number) => Ok(Value::Int(number as i64)),
         _ => Ok(Value::Float(number)),
     }
@@ -197,10 +198,10 @@ fn of_time(message: &'static Message, bytes: &[u8]) -> Result<Value, ProtobufErr
     })
 }
 
-/// Go's time before all times, the start of the year 1.
+/// Go's zero time, the start of the year 1.
 const NO_TIME: Timestamp = Timestamp::constant(-62_135_596_800, 0);
 
-/// The start of the year 0; jiff's own end is that of the year 9999.
+/// The start of the year 0; jiff's maximum is the end of the year 9999.
 const YEAR_ZERO: Timestamp = Timestamp::constant(-62_167_219_200, 0);
 
 fn is_zero(value: &Value) -> bool {
@@ -214,7 +215,7 @@ fn is_zero(value: &Value) -> bool {
     }
 }
 
-/// Whether `value` has more than `levels` of arrays and objects.
+/// Whether `value` has more than `levels` nested arrays and objects.
 fn is_deeper(value: &Value, levels: usize) -> bool {
     let is_deeper = |inner: &Value| is_deeper(inner, levels - 1);
     match value {

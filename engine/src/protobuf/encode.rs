@@ -1,5 +1,5 @@
-//! From JSON to the bytes of a message, as Go's encoders write the struct that the JSON fills: fields in the order of
-//! their numbers, maps in the order of their names.
+//! Encodes JSON as the bytes of a message, as Go encodes the struct that the JSON fills: fields in the order of their
+//! numbers, maps in the order of their keys.
 
 use std::borrow::Cow;
 
@@ -11,15 +11,15 @@ use crate::value::{Value, base64, json, yaml};
 
 use super::wire::{LENGTH_DELIMITED, WireWriter};
 
-/// The bytes of a message. `value` is an object of its kind; what the message does not describe is left out, and what is
-/// not of the type described counts as absent.
+/// Encodes a message. `value` is an object of its kind; fields that the message does not describe are left out, and
+/// values with another type than described count as absent.
 pub fn encode(message: &'static Message, value: &Value) -> Vec<u8> {
     let mut writer = WireWriter::default();
     write_message(message, value, &mut writer);
     writer.finish()
 }
 
-/// Writes a message in front of what `writer` holds.
+/// Writes a message before the contents of `writer`.
 pub(super) fn write_message(message: &'static Message, value: &Value, writer: &mut WireWriter) {
     if let (Codec::OneOrMore, [field], false) = (message.codec, message.fields, matches!(value, Value::Array(_))) {
         return write_one(field.kind, field.number, value, writer);
@@ -29,7 +29,7 @@ pub(super) fn write_message(message: &'static Message, value: &Value, writer: &m
     }
 }
 
-/// The value of the field at `index` of a message that looks like `codec`.
+/// The value of the field at `index` of a message with this codec.
 fn part<'v>(codec: Codec, index: usize, field: &Field, value: &'v Value) -> Option<Cow<'v, Value>> {
     let is_list = matches!(value, Value::Array(_));
     match (codec, index) {
@@ -49,7 +49,7 @@ fn part<'v>(codec: Codec, index: usize, field: &Field, value: &'v Value) -> Opti
         (Codec::Choice(choose), _) => (choose(value) == index).then_some(Cow::Borrowed(value)),
         (Codec::Time | Codec::MicroTime, _) => {
             let time: Timestamp = value.as_str()?.parse().ok()?;
-            // Whole seconds towards the past, and the rest of them.
+            // Seconds are rounded down, so the rest is not negative.
             let rest = time.subsec_nanosecond().rem_euclid(1_000_000_000);
             let seconds = time.as_second() - i64::from(time.subsec_nanosecond() < 0);
             Some(Cow::Owned(Value::Int(match (codec, index) {
@@ -119,7 +119,7 @@ fn write_one(kind: FieldKind, number: u32, value: &Value, writer: &mut WireWrite
     writer.tag(number, wire_type);
 }
 
-/// The zero time has no fields, though they are values.
+/// Writes a nested message. The zero time has no fields, not even those that are always written.
 fn write_nested(message: &'static Message, value: &Value, writer: &mut WireWriter) {
     if !(matches!(message.codec, Codec::Time | Codec::MicroTime) && value.is_null()) {
         write_message(message, value, writer);

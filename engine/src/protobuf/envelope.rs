@@ -1,7 +1,7 @@
-//! What stands around a message: the type of the object in it, and the frames of a watch.
+//! The envelope of a message: the type of the object in it, and the frames of a watch.
 //!
-//! Four bytes, `k8s` and a zero, come before a message that names the object's type and holds its bytes. An event of a
-//! watch is a message, too, without those four bytes but behind its length.
+//! A body starts with four bytes, `k8s` and a zero. Then comes a message with the object's type and its bytes. An event
+//! of a watch is a message, too, without those four bytes but after its length.
 
 use crate::types::Message;
 use crate::value::Value;
@@ -12,21 +12,21 @@ use super::messages::UNKNOWN;
 use super::node::{WireMessage, WireValue};
 use super::wire::WireWriter;
 
-/// What a body begins with.
+/// The bytes at the start of a body.
 pub const PREFIX: &[u8; 4] = b"k8s\0";
 
-/// An object with its type, not yet read.
+/// An object with its type, not yet decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Envelope<'b> {
-    /// Both may be empty.
+    /// The API version of the object; it and the kind may be empty.
     pub api_version: String,
-    /// The kind of the object inside.
+    /// The kind of the object.
     pub kind: String,
     /// The bytes of its message.
     pub raw: &'b [u8],
 }
 
-/// Takes a body apart.
+/// Splits a body into the object's type and its bytes.
 ///
 /// # Errors
 ///
@@ -54,11 +54,11 @@ pub fn open(body: &[u8]) -> Result<Envelope<'_>, ProtobufError> {
     Ok(Envelope { api_version: text(0), kind: text(1), raw })
 }
 
-/// The body that an object goes out in, with its type as it stands in the object.
+/// Encodes an object as a body, with the type that it names.
 pub fn seal(message: &'static Message, object: &Value) -> Vec<u8> {
     let (api_version, kind) = (object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
     let mut writer = WireWriter::default();
-    // From the end: content type and content encoding, both empty, then the object and its type.
+    // Written from the end: content type and content encoding, both empty, then the object and its type.
     writer.close(4, 0);
     let end = writer.len();
     writer.close(3, end);
@@ -76,7 +76,7 @@ pub fn seal(message: &'static Message, object: &Value) -> Vec<u8> {
     writer.finish()
 }
 
-/// Appends an event of a watch behind its length in four bytes. `object` is a body as [`seal`] makes it.
+/// Appends an event of a watch, after its length in four bytes, to `out`. `object` is a body as [`seal`] returns it.
 pub fn write_event(event: &str, object: &[u8], out: &mut Vec<u8>) {
     let mut writer = WireWriter::default();
     writer.bytes(object);

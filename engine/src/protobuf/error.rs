@@ -1,15 +1,15 @@
-//! Why bytes are not a message, in the words of Go's generated decoders.
+//! Why bytes are not a message, with the messages of Go's generated decoders.
 
 use std::fmt;
 
-/// A fault in protobuf bytes, or in what they hold.
+/// A fault in protobuf bytes, or in their contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProtobufError {
     /// There are no bytes at all.
     Empty,
-    /// The bytes don't begin as an envelope.
+    /// The bytes do not start with an envelope.
     NoEnvelope,
-    /// Nothing follows the beginning of an envelope.
+    /// Nothing follows the envelope's prefix.
     EmptyBody,
     /// The bytes end within a field.
     UnexpectedEnd,
@@ -17,40 +17,40 @@ pub enum ProtobufError {
     IntegerOverflow,
     /// A length is negative.
     NegativeLength,
-    /// A group ends that did not begin.
+    /// A group ends that has not started.
     UnexpectedEndGroup,
-    /// A wire type that does not exist.
+    /// There is no such wire type.
     IllegalWireType(u8),
     /// A field's number is not allowed.
     IllegalTag {
         /// The Go name of the message.
         message: &'static str,
-        /// The number.
+        /// The field's number.
         number: i32,
         /// The tag as it was read.
         tag: u64,
     },
-    /// A group ends in a message.
+    /// A group ends within a message.
     EndGroup {
         /// The Go name of the message.
         message: &'static str,
     },
-    /// A field has another wire type than its message says.
+    /// A field has a different wire type than its message declares.
     WrongWireType {
         /// The wire type that was read.
         wire_type: u8,
         /// The Go name of the field.
         field: String,
     },
-    /// Nested deeper than JSON may be.
-    // DIFFERS: Go reads on, and can't read what it then stores.
+    /// The nesting is deeper than JSON's may be.
+    // DIFFERS: Go accepts it, and cannot read what it then stores.
     TooDeep,
-    /// A time that JSON has no form for.
+    /// A time that JSON cannot represent.
     // DIFFERS: Go stores it, and prints years of five digits.
     YearOutOfRange,
-    /// A number that JSON has no form for.
+    /// A number that JSON cannot represent.
     UnsupportedNumber(&'static str),
-    /// Bytes that should be JSON and are not, with the reader's words.
+    /// Bytes that should be JSON and are not, with the parser's message.
     NotJson(String),
 }
 

@@ -1,11 +1,11 @@
-//! JSON that a message holds as it was written, found by the names that its fields have in JSON.
+//! Finds embedded JSON in a message, as it was written, by the JSON names of fields.
 
 use crate::types::{Codec, Field, FieldKind, Message, Shape};
 
 use super::node::{WireMessage, WireValue};
 
-/// The texts behind a path of field names, where `*` stands for each item of a list: one for each item, or a single one, without
-/// the space around it. Bytes that are not a message have none.
+/// The texts at a path of field names, where `*` stands for each item of a list: one per item, or a single one, without
+/// the white space around it. Bytes that are not a message have none.
 pub fn json_texts_at<'b>(message: &'static Message, bytes: &'b [u8], path: &[&str]) -> Vec<Option<&'b str>> {
     WireMessage::read(message, bytes).map_or_else(|_| Vec::new(), |node| in_message(message, &node, path))
 }
@@ -25,7 +25,7 @@ fn in_message<'b>(message: &'static Message, node: &WireMessage<'b>, path: &[&st
     if let Some((field, part)) = fields().find(|(field, _)| field.json == *name) {
         return in_part(field, part, rest);
     }
-    // The members of what is embedded are its own in JSON.
+    // In JSON, the fields of an inline struct are those of its parent.
     let embedded = fields().filter(|(field, _)| field.shape == Shape::Inline);
     embedded.map(|(field, part)| in_part(field, part, path)).find(|texts| !texts.is_empty()).unwrap_or_default()
 }

@@ -1,11 +1,12 @@
-//! Protobuf, as Kubernetes speaks it for its own kinds: `application/vnd.kubernetes.protobuf`.
+//! Protobuf, as Kubernetes uses it for its own kinds: `application/vnd.kubernetes.protobuf`.
 //!
-//! In: bytes. Out: the same [`Value`](crate::value::Value) that the object's JSON gives, and back. A table of
-//! [`crate::types`] drives both directions. No bytes are trusted: lengths, depth and numbers are checked, and an [`ProtobufError`] says
-//! what Go's decoders say. Custom objects have no messages; nothing here knows a schema.
+//! Input: bytes. Output: the same [`Value`](crate::value::Value) that the object's JSON gives, and vice versa. The
+//! tables of [`crate::types`] drive both directions. Bytes are not trusted: lengths, depth and numbers are checked, and
+//! a [`ProtobufError`] has the message of Go's decoders. Custom objects have no messages; nothing here knows about
+//! schemas.
 //!
-//! Source: the `generated.proto` files and Go types of `k8s.io/api`, `apimachinery` and `apiextensions-apiserver`, release
-//! 1.37; `serializer/protobuf` of apimachinery for what stands around a message.
+//! Source: the `generated.proto` files and Go types of `k8s.io/api`, `apimachinery` and `apiextensions-apiserver`,
+//! release 1.37; `serializer/protobuf` of apimachinery for the envelope.
 
 mod error;
 mod wire;

@@ -1,7 +1,7 @@
-//! From bytes to the parts of a message, as Go's decoders fill a struct: a part that comes again replaces the one before,
-//! or, being a message, adds to it.
+//! Decodes bytes to the parts of a message, as Go's decoders fill a struct: a repeated part replaces the earlier one
+//! or, if it is a message, is merged into it.
 //!
-//! Nothing is copied and nothing is converted here. What a message does not describe is skipped.
+//! Nothing is copied and nothing is converted here. Fields that a message does not describe are skipped.
 
 use std::cell::Cell;
 
@@ -10,15 +10,15 @@ use crate::types::{Codec, Field, FieldKind, Message, Shape};
 use super::ProtobufError;
 use super::wire::{END_GROUP, FIXED64, LENGTH_DELIMITED, VARINT, WireReader};
 
-/// Messages are nested no deeper than JSON is.
+/// The maximum nesting of messages, which is that of JSON.
 pub const DEPTH_MAX: usize = crate::value::json::DEPTH_MAX;
 
-/// Bytes by which the entries of maps may be longer than they say, in a whole body: what is behind is read once more then, and
-/// so may be made as often as there are entries. The reference has no such limit.
-// DIFFERS: Go reads on.
+/// The number of bytes, in a whole body, by which the entries of maps may exceed their declared lengths: these bytes
+/// are read again, possibly once per entry. The reference has no such limit.
+// DIFFERS: Go accepts it.
 const OVERLAPPED_BYTES_MAX: usize = 64 << 10;
 
-/// How deep a reader is, and what it has read twice.
+/// The depth of a reader, and the number of bytes it has read twice.
 #[derive(Clone, Copy)]
 struct ReadDepth<'c> {
     depth: usize,
@@ -39,20 +39,20 @@ impl ReadDepth<'_> {
 /// The parts of a message that were on the wire.
 #[derive(Debug, Default)]
 pub struct WireMessage<'b> {
-    /// With the index of their field in the message; in the order of their first appearance.
+    /// The parts with the index of their field in the message, in the order of their first occurrence.
     parts: Vec<(usize, WireValue<'b>)>,
 }
 
-/// What was on the wire for a field.
+/// The value of a field on the wire.
 #[derive(Debug)]
 pub enum WireValue<'b> {
     Varint(u64),
     Double(f64),
-    /// A string, bytes, or a message whose parts don't add up.
+    /// A string, bytes, or a message whose repeated parts are not merged.
     Bytes(&'b [u8]),
     Node(WireMessage<'b>),
     List(Vec<WireValue<'b>>),
-    /// In the order of the wire; of a repeated name the last counts.
+    /// The entries in the order of the wire; of a repeated key the last one counts.
     Map(Vec<(&'b [u8], WireValue<'b>)>),
 }
 
@@ -74,7 +74,7 @@ impl<'b> WireMessage<'b> {
         self.parts.iter().find(|(at, _)| *at == index).map(|(_, part)| part)
     }
 
-    /// Reads more of the message.
+    /// Reads further parts into the message.
     fn add(&mut self, message: &'static Message, bytes: &'b [u8], level: ReadDepth<'_>) -> Result<(), ProtobufError> {
         if level.depth > DEPTH_MAX {
             return Err(ProtobufError::TooDeep);
@@ -157,7 +157,8 @@ fn read_one<'b>(
             let mut node = WireMessage::default();
             node.add(message.get(), bytes, level.deeper())?;
             match message.codec {
-                // Go reads a time anew each time, and no bytes are not the time of a message without parts.
+                // In Go a repeated time replaces the earlier one, and an empty one differs from a message without
+                // parts.
                 Codec::Time | Codec::MicroTime => WireValue::Bytes(bytes),
                 _ => WireValue::Node(node),
             }
@@ -165,7 +166,7 @@ fn read_one<'b>(
     })
 }
 
-/// Reads an entry of a map. Go looks at no wire type here, and lets a part be longer than its entry.
+/// Reads an entry of a map. Go does not check wire types here, and lets a part be longer than its entry.
 fn read_entry<'b>(
     kind: FieldKind,
     reader: &mut WireReader<'b>,
@@ -200,7 +201,7 @@ fn read_entry<'b>(
 }
 
 impl Field {
-    /// How the field's bytes are laid out.
+    /// The wire type of the field.
     pub fn wire_type(&self) -> u8 {
         match (self.shape, self.kind) {
             (Shape::Map | Shape::Extensions, _) | (_, FieldKind::String | FieldKind::Bytes | FieldKind::Message(_)) => {
@@ -225,7 +226,7 @@ mod tests {
 
     #[test]
     fn entries_that_overlap_are_not_read_over_and_over() {
-        // Each entry says that it has four bytes, and its value that it has all that follow, one by one.
+        // Each entry declares four bytes, and its value all that follow.
         let entries = 20_000;
         let mut body = Vec::new();
         for at in 0..entries {
@@ -240,7 +241,7 @@ mod tests {
                 0,
             ]);
         }
-        // Behind the value nothing is read, as the entry has ended.
+        // Nothing is read after the value, because the entry has ended.
         assert!(WireMessage::read(&ALL, &body).is_err());
     }
 

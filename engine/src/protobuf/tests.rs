@@ -1,4 +1,4 @@
-//! Bytes that the reference answered, what it says of malformed ones, and bytes that nobody means well with.
+//! Bytes that the reference returned, its messages for malformed ones, and malicious bytes.
 
 use proptest::prelude::*;
 
@@ -26,7 +26,7 @@ fn check_sealed(object: &str, expected: &[u8]) {
     assert_eq!(encode(message, &decoded), envelope.raw);
 }
 
-/// Decodes and gives the JSON.
+/// Decodes bytes and returns the JSON text.
 fn to_json(message: &'static Message, bytes: &[u8]) -> Result<String, String> {
     let decoded = decode(message, bytes).map_err(|error| error.to_string())?;
     Ok(json::encode_to_string(&decoded))
@@ -108,11 +108,11 @@ fn what_go_always_writes_is_there() {
 
 #[test]
 fn a_part_that_comes_again_replaces_or_adds() {
-    // Twice the metadata: a name each, and a label each.
+    // The metadata twice, each with a name and a label.
     let twice = b"\n\x0b\n\x01aZ\x06\n\x01k\x12\x01v\n\x0b\n\x01bZ\x06\n\x01l\x12\x01w";
     let expected = r#"{"metadata":{"labels":{"k":"v","l":"w"},"name":"b"}}"#;
     assert_eq!(to_json(message("v1", "ConfigMap"), twice).as_deref(), Ok(expected));
-    // Of a repeated key the last counts, and what is left out of an entry is empty.
+    // Of a repeated key the last one counts, and a missing part of an entry is empty.
     let data = b"\x12\x06\n\x01k\x12\x01v\x12\x03\n\x01k\x1a\x06\n\x01b\x1a\x01x";
     assert_eq!(
         to_json(message("v1", "ConfigMap"), data).as_deref(),
@@ -270,7 +270,7 @@ proptest! {
         bytes[at] = with;
         bytes.truncate(bytes.len() - cut % bytes.len() / 4);
         if let Ok(object) = decode(message, &bytes) {
-            // Items that are neither a schema nor several are null, as Go shows them, and are not written again.
+            // Items that are neither a schema nor a list are null, as Go shows them, and are not encoded again.
             let again = decode(message, &encode(message, &object));
             prop_assert!(again.is_ok());
             let again = again.unwrap_or_default();

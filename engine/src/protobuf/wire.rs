@@ -1,12 +1,12 @@
-//! The primitives of the wire: varints, lengths, fields to skip.
+//! The primitives of the wire format: varints, lengths, fields to skip.
 //!
-//! A [`WireReader`] accepts what Go's generated decoders accept, and fails in their order, for their errors are what clients
-//! see; no published library does. A [`WireWriter`] goes backwards, so that a length is known when it is written.
+//! A [`WireReader`] accepts what Go's generated decoders accept, and fails in the same order, because clients see their
+//! errors; no published library does. A [`WireWriter`] writes backwards, so that a length is known when it is written.
 
 use super::ProtobufError;
 use crate::work;
 
-/// How the bytes of a field are laid out.
+/// The wire types.
 pub const VARINT: u8 = 0;
 pub const FIXED64: u8 = 1;
 pub const LENGTH_DELIMITED: u8 = 2;
@@ -30,7 +30,7 @@ impl<'b> WireReader<'b> {
         self.at >= self.bytes.len()
     }
 
-    /// A number in groups of seven bits, the lowest first. Bits beyond the 64th are dropped.
+    /// Reads a number in groups of seven bits, the lowest first. Bits beyond the 64th are dropped.
     ///
     /// # Errors
     ///
@@ -49,7 +49,7 @@ impl<'b> WireReader<'b> {
         Err(ProtobufError::IntegerOverflow)
     }
 
-    /// A double.
+    /// Reads a double.
     ///
     /// # Errors
     ///
@@ -60,7 +60,7 @@ impl<'b> WireReader<'b> {
         Ok(f64::from_le_bytes(*bytes))
     }
 
-    /// Bytes behind their length.
+    /// Reads a length and the bytes after it.
     ///
     /// # Errors
     ///
@@ -72,7 +72,7 @@ impl<'b> WireReader<'b> {
         Ok(bytes)
     }
 
-    /// Reads a length and says where what it measures ends, which may be behind the end.
+    /// Reads a length and returns the end of the bytes that it measures, which may be beyond the input's end.
     fn length_end(&mut self) -> Result<usize, ProtobufError> {
         let length = i64::try_from(self.varint()?).map_err(|_| ProtobufError::NegativeLength)?;
         let end =
@@ -80,7 +80,7 @@ impl<'b> WireReader<'b> {
         Ok(usize::try_from(end).unwrap_or(usize::MAX))
     }
 
-    /// Skips a field, its tag included; a group ends with its own end.
+    /// Skips a field, including its tag; a group includes all up to its end.
     ///
     /// # Errors
     ///
@@ -106,15 +106,15 @@ impl<'b> WireReader<'b> {
     }
 }
 
-/// Writes from the end of the message to its start.
+/// Writes a message from its end to its start.
 #[derive(Default)]
 pub struct WireWriter {
-    /// The message, last byte first.
+    /// The bytes written, last byte first.
     reversed: Vec<u8>,
 }
 
 impl WireWriter {
-    /// How many bytes are written.
+    /// The number of bytes written.
     pub fn len(&self) -> usize {
         self.reversed.len()
     }
@@ -142,13 +142,13 @@ impl WireWriter {
         self.varint(u64::from(number) << 3 | u64::from(wire_type));
     }
 
-    /// Puts length and tag in front of what was written since `end`, the length at that time.
+    /// Writes the tag and the length before what was written since the length was `end`.
     pub fn close(&mut self, number: u32, end: usize) {
         self.varint((self.len() - end) as u64);
         self.tag(number, LENGTH_DELIMITED);
     }
 
-    /// What was written, in the order of reading.
+    /// The bytes in reading order.
     pub fn finish(mut self) -> Vec<u8> {
         self.reversed.reverse();
         self.reversed

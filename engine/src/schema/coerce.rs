@@ -1,6 +1,6 @@
 //! Metadata of objects within objects: its types, its unknown fields, its validity.
 //!
-//! In: a value and its schema. Out: the value with `metadata` as Kubernetes decodes it wherever
+//! Input: a value and its schema. Output: the value with `metadata` as Kubernetes decodes it wherever
 //! `x-kubernetes-embedded-resource` stands, or the errors there. The rest of the value is left alone.
 
 use super::structural::{Structural, StructuralOrBool};

@@ -1,8 +1,8 @@
 //! Which old value belongs to which new one.
 //!
-//! In: the new and the old form of a value, and its schema. Out: a [`Correlated`] pair that leads on to fields and list
-//! items. Fields belong together by name, items of lists of type `map` by their keys; items of other lists never do.
-//! Source: Kubernetes documentation, "Validation ratcheting" and "Transition rules"; answers recorded from
+//! Input: the new and the old form of a value, and its schema. Output: a [`Correlated`] pair that leads on to fields
+//! and list items. Fields belong together by name, items of lists of type `map` by their keys; items of other lists
+//! never do. Source: Kubernetes documentation, "Validation ratcheting" and "Transition rules"; answers recorded from
 //! apiextensions-apiserver 1.37.
 
 use std::cell::{Cell, OnceCell, RefCell};

@@ -1,7 +1,7 @@
 //! Defaulting: absent fields take the values that the schema gives them.
 //!
-//! In: a schema and a value, or a schema alone for [`prune_defaults`]. Out: the value with defaults, or without nulls
-//! that are not allowed. Nothing here validates.
+//! Input: a schema and a value, or a schema alone for [`prune_defaults`]. Output: the value with defaults, or without
+//! nulls that are not allowed. Nothing here validates.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! How expressions read an object of a schema.
 //!
-//! In: a structural schema. Out: the [`HostForm`] through which values of it are read in place.
+//! Input: a structural schema. Output: the [`HostForm`] through which values of it are read in place.
 //! Source: k8s.io/apiserver 1.37, values of unstructured objects.
 
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! `x-kubernetes-list-type`: no item twice in a set, no key twice in a map.
 //!
-//! In: a value and its schema. Out: the duplicates. Each repeated item is reported once, at its second occurrence.
+//! Input: a value and its schema. Output: the duplicates. Each repeated item is reported once, at its second
+//! occurrence.
 
 use std::collections::HashMap;
 

@@ -1,6 +1,6 @@
 //! Structural schemas as clients see them: OpenAPI v2 and v3 definitions of a kind and of its list.
 //!
-//! In: a structural schema and the names of its kind. Out: the JSON of one definition. References point to shared
+//! Input: a structural schema and the names of its kind. Output: the JSON of one definition. References point to shared
 //! definitions (`ObjectMeta`, `ListMeta`), which the writer of the document adds.
 //! Source: definitions recorded from apiextensions-apiserver 1.37.
 

@@ -1,7 +1,7 @@
 //! Whether the passes over a value would change anything: mostly they would not, and one walk finds out.
 //!
-//! In: a schema and a value. Out: what pruning, dropping of nulls, coercion of embedded objects and defaulting would
-//! still do. It may report work where there is none, but never misses any.
+//! Input: a schema and a value. Output: what pruning, dropping of nulls, coercion of embedded objects and defaulting
+//! would still do. It may report work where there is none, but never misses any.
 
 use std::iter::Peekable;
 

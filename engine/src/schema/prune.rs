@@ -1,7 +1,7 @@
 //! Pruning: fields that a schema does not specify are removed.
 //!
-//! In: a schema and a value. Out: the value without its unknown fields, and the paths of these. Values of known fields
-//! are never changed, whatever their type.
+//! Input: a schema and a value. Output: the value without its unknown fields, and the paths of these. Values of known
+//! fields are never changed, whatever their type.
 
 use super::structural::{Structural, StructuralOrBool};
 use crate::value::Value;

@@ -1,8 +1,8 @@
 //! Ratcheting: an update may keep invalid values that it does not change, as when the schema has become stricter.
 //!
-//! In: a correlated value whose validation found errors. Out: whether these are forgiven. They are if the value is
-//! unchanged; errors of values without an old counterpart and errors under a junctor are not.
-//! Source: Kubernetes documentation, "Validation ratcheting"; answers recorded from apiextensions-apiserver 1.37.
+//! Input: a correlated value whose validation found errors. Output: whether these are forgiven. They are if the value
+//! is unchanged; errors of values without an old counterpart and errors under a junctor are not. Source: Kubernetes
+//! documentation, "Validation ratcheting"; answers recorded from apiextensions-apiserver 1.37.
 
 use super::correlate::Correlated;
 

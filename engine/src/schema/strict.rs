@@ -1,7 +1,7 @@
 //! The strict decoding errors of a typed kind, in the order of the text.
 //!
-//! In: the text, and the findings of decoding it, which are unordered. Out: Go's strict errors, in the order of its
-//! decoder.
+//! Input: the text, and the findings of decoding it, which are unordered. Output: Go's strict errors, in the order of
+//! its decoder.
 //!
 //! Source: `sigs.k8s.io/json`; answers recorded from apiextensions-apiserver 1.37.
 

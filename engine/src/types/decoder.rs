@@ -1,8 +1,8 @@
 //! Decoding of a [`Value`] into typed fields, as Go's `encoding/json` does it for structs.
 //!
-//! In: a value and the fields of each type. Out: the fields, the paths of unknown ones, or Go's own error text. A value
-//! of the wrong type does not stop the decoding; the first such error is reported at the end. `null` leaves a field as
-//! it was. The paths of unknown fields and of values that Go keeps raw are recorded, for strict decoding.
+//! Input: a value and the fields of each type. Output: the fields, the paths of unknown ones, or Go's own error text. A
+//! value of the wrong type does not stop the decoding; the first such error is reported at the end. `null` leaves a
+//! field as it was. The paths of unknown fields and of values that Go keeps raw are recorded, for strict decoding.
 //!
 //! Source: `sigs.k8s.io/json`, answers recorded from apiextensions-apiserver 1.37.
 

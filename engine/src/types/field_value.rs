@@ -1,7 +1,7 @@
 //! The Rust values for fields of published types that have a Rust struct.
 //!
-//! In: a value that [`Message::check`] accepts, or its fields in Rust. Out: the other. Such a struct only says where
-//! each field is kept: its Go name, its type, and whether its zero is written come from the published type.
+//! Input: a value that [`Message::check`] accepts, or its fields in Rust. Output: the other. Such a struct only says
+//! where each field is kept: its Go name, its type, and whether its zero is written come from the published type.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! JSON of a type, as Go reads and writes it.
 //!
-//! In: a value. Out: the value as Go writes it after reading it, or Go's error for what does not fit.
+//! Input: a value. Output: the value as Go writes it after reading it, or Go's error for what does not fit.
 //!
 //! Source: `encoding/json` and `sigs.k8s.io/json`, as Kubernetes 1.37 uses them.
 

@@ -1,6 +1,6 @@
 //! How older minors publish a type: without later fields, and with their own facts about the others.
 //!
-//! In: a definition of the newest minor, in the words of v3. Out: that of an older one. The records are in
+//! Input: a definition of the newest minor, in the words of v3. Output: that of an older one. The records are in
 //! `schemas/since.txt` (fields that were added) and `schemas/before.txt` (fields whose facts have changed).
 //!
 //! Source: the published modules of each minor, read by `schemas/generate/since` and `schemas/generate/before`.

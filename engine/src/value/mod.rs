@@ -1,7 +1,7 @@
 //! Unstructured JSON values, as Kubernetes holds them.
 //!
-//! In: bytes (JSON or YAML). Out: a [`Value`] that distinguishes integers and doubles, sorts objects by key, and prints
-//! as Go does. This module does not know schemas.
+//! Input: bytes (JSON or YAML). Output: a [`Value`] that distinguishes integers and doubles, sorts objects by key, and
+//! prints as Go does. This module does not know schemas.
 
 #[cfg(test)]
 pub(crate) mod arbitrary;

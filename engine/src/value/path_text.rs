@@ -1,7 +1,8 @@
 //! The current path of a walk, as errors write it: `spec.items[0].name`.
 //!
-//! In: the steps of a walk, down and back up. Out: the path as text, and a hash of that text, in time proportional to
-//! each step: a path may be as long as the text that is walked, and so must not be compared or copied at each field.
+//! Input: the steps of a walk, down and back up. Output: the path as text, and a hash of that text, in time
+//! proportional to each step: a path may be as long as the text that is walked, and so must not be compared or copied
+//! at each field.
 
 use std::fmt::Write;
 

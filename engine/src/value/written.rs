@@ -1,6 +1,6 @@
 //! A field as it was written: with its spaces, its order of fields, its spelling.
 //!
-//! In: well-formed JSON of an object; anything else ends a search early.
+//! Input: well-formed JSON of an object; anything else ends a search early.
 
 use std::ops::Range;
 

@@ -1,83 +1,82 @@
-//! Counting of work: every long loop says how far it has come, and may be told to go no further.
+//! Counts work: every long loop reports its progress, and may be ended.
 //!
-//! In: the steps of the passes, as they take them. Out: their number, and now and then a look at whoever watches over
-//! the work of this thread, which may end it. A pass calls [`steps`] in its loops and needs to know nothing else.
+//! Input: the steps of the passes, as they take them. Output: their number, and a regular call of the overseer of this
+//! thread's work, which may end it. A pass calls [`steps`] in its loops and needs to know nothing else.
 //!
-//! A step is some 20 to 100 ns: a value that is visited, a key that is compared, 64 bytes that are copied or scanned. What
-//! moves or copies `n` items takes `n` steps; see [`bytes()`] for texts.
+//! A step takes some 20 to 100 ns. It is a value that is visited, a key that is compared, or 64 bytes that are copied
+//! or scanned. Moving or copying `n` items takes `n` steps; see [`bytes()`] for texts.
 //!
-//! Work that is ended unwinds to [`Meter::run`] without a result: nothing that is half done is ever seen, cached or stored.
-//! So no pass has to pass on that it was ended. What is done under a lock, or made once for all, is [`essential`].
+//! Work that is ended unwinds to [`Meter::run`] without a result: nothing half done is ever seen, cached or stored. So
+//! no pass has to handle that it was ended. Work that is done under a lock, or once for all callers, is [`essential`].
 //!
-//! The count is the one state here that is not passed as an argument, as in `tests/tidy.rs`: it changes no result, and an
-//! argument of each function of every pass would hide what they are about.
+//! The count is the only state that is not passed as an argument, as in `tests/tidy.rs`: it does not change results,
+//! and an argument of every function of every pass would distract from their purpose.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::task::{Context, Poll};
 
-/// Steps from one look of the overseer to the next: some 50 to 100 µs.
+/// The number of steps between two calls of the overseer: some 50 to 100 µs.
 const STEPS_PER_LOOK: u64 = 1000;
-/// Bytes that are copied or scanned in a step.
+/// The number of bytes that are copied or scanned in a step.
 const BYTES_PER_STEP: usize = 64;
 
-/// Watches over work.
+/// Oversees work.
 pub trait Oversee: Send {
-    /// A run of the work begins on this thread.
+    /// Called when a run of the work begins on this thread.
     fn begin(&mut self) {}
 
-    /// Is called about every 1,000 steps on the thread that takes them, and may make it wait.
-    ///
-    /// Errors: the work is to end at once, for this reason.
+    /// Called about every 1,000 steps on the thread that takes them; may make it wait.
     ///
     /// # Errors
     ///
     /// Why the work is to end.
     fn look(&mut self) -> Result<(), Ended>;
 
-    /// The same in the midst of what others wait for: it is not to wait, and is not ended.
+    /// Called instead of [`Oversee::look`] during work that others wait for, which must not wait and is not ended.
     fn glance(&mut self) {}
 
-    /// Something that the work does lasts from here on, whatever becomes of the work: whoever asked for it must not be told
-    /// to ask again.
+    /// Called when an effect of the work becomes permanent, whatever happens to the work: the requester must not be
+    /// told to retry.
     fn commit(&mut self) {}
 
-    /// Holds this thread until `poll` is ready, as the work waits for what is made elsewhere, such as the answer of a service.
+    /// Blocks this thread until `poll` is ready, while the work waits for something made elsewhere, such as the
+    /// response of a service.
     ///
     /// # Errors
     ///
-    /// [`Ended::Overload`] where no thread may be held for it; otherwise why the work is to end.
+    /// [`Ended::Overload`] if no thread may be blocked for it; otherwise why the work is to end.
     fn wait(&mut self, poll: Polled<'_>) -> Result<(), Ended> {
         _ = poll;
         Err(Ended::Overload)
     }
 
-    /// The run is over, for now or for good.
+    /// Called when the run is over, for now or for good.
     fn end(&mut self) {}
 }
 
-/// What work waits for, to be polled until it is ready.
+/// A future that work waits for, polled until it is ready.
 pub type Polled<'a> = &'a mut dyn FnMut(&mut Context<'_>) -> Poll<()>;
 
-/// No thread may be held: too many are, or there is nobody to say so.
+/// The error that no thread may be blocked: too many are, or there is no overseer to allow it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoThread;
 
 /// Why work was ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The one that wanted the result is gone.
+    /// The requester is gone.
     Cancelled,
-    /// The time for it is over.
+    /// Its deadline has passed.
     Deadline,
-    /// It has used all the processor time that it may.
+    /// It has used all of its processor time.
     Budget,
-    /// There is no room for it: neither processor time nor memory.
+    /// There is no capacity for it, in processor time or memory.
     Overload,
 }
 
-/// Work that is watched over, on one thread at a time.
+/// Runs work with an overseer, on one thread at a time.
 pub struct Meter {
     overseer: Option<Box<dyn Oversee>>,
 }
@@ -91,16 +90,16 @@ pub enum Broken {
 }
 
 thread_local! {
-    /// Steps that are left until the next look.
+    /// The steps left until the next call of the overseer.
     static LEFT: Cell<u64> = const { Cell::new(STEPS_PER_LOOK) };
-    /// Steps taken up to the last look.
+    /// The steps taken up to the last call of the overseer.
     static TAKEN: Cell<u64> = const { Cell::new(0) };
-    /// Whether others wait for what this thread does.
+    /// Whether this thread does essential work.
     static ESSENTIAL: Cell<bool> = const { Cell::new(false) };
     static OVERSEER: RefCell<Option<Box<dyn Oversee>>> = const { RefCell::new(None) };
 }
 
-/// Counts steps that are being taken. Does not return where the work is ended.
+/// Counts `count` steps. Does not return if the work is ended.
 #[inline]
 pub fn steps(count: usize) {
     let (count, left) = (count as u64, LEFT.get());
@@ -117,24 +116,24 @@ pub fn step() {
     steps(1);
 }
 
-/// Counts the copying or scanning of so many bytes, as a step at least.
+/// Counts the copying or scanning of `count` bytes, as at least one step.
 #[inline]
 pub fn bytes(count: usize) {
     steps(1 + count / BYTES_PER_STEP);
 }
 
-/// Runs work and tells how many steps it took.
+/// Runs work and returns its result with the number of steps it took.
 pub fn counted<T>(work: impl FnOnce() -> T) -> (T, u64) {
     let before = taken();
     let result = work();
     (result, taken() - before)
 }
 
-/// Does what others wait for, who hold a thread meanwhile: what is made once for all, or under a lock. It is bounded by
-/// other means, so it is neither ended nor made to wait.
+/// Runs work that others wait for with blocked threads: work that is done once for all, or under a lock. It is bounded
+/// by other means, so it is neither ended nor made to wait.
 pub fn essential<T>(work: impl FnOnce() -> T) -> T {
     let outer = ESSENTIAL.replace(true);
-    // Nothing ends it; where it panics, the thread is no longer essential either.
+    // The work is not ended; if it panics, this restores the thread's state.
     let restore = Restore(outer);
     let result = work();
     drop(restore);
@@ -149,7 +148,7 @@ impl Drop for Restore {
     }
 }
 
-/// Says that something lasts from here on that this work does: see [`Oversee::commit`].
+/// Reports that an effect of this work becomes permanent: see [`Oversee::commit`].
 pub fn commit() {
     OVERSEER.with_borrow_mut(|overseer| {
         if let Some(overseer) = overseer {
@@ -158,13 +157,13 @@ pub fn commit() {
     });
 }
 
-/// Holds this thread until `poll` is ready: see [`Oversee::wait`]. Does not return where the work is ended meanwhile.
+/// Blocks this thread until `poll` is ready: see [`Oversee::wait`]. Does not return if the work is ended meanwhile.
 ///
 /// # Errors
 ///
-/// No thread may be held.
+/// No thread may be blocked.
 pub fn wait(poll: Polled<'_>) -> Result<(), NoThread> {
-    // It is taken out, as in `look`.
+    // The overseer is taken out, as in `look`.
     let mut overseer = OVERSEER.take().ok_or(NoThread)?;
     let waited = overseer.wait(poll);
     OVERSEER.set(Some(overseer));
@@ -184,11 +183,11 @@ fn taken() -> u64 {
 fn look(count: u64) {
     TAKEN.set(taken() + count);
     LEFT.set(STEPS_PER_LOOK);
-    // What is dropped while the thread unwinds is not ended once more.
+    // Destructors that run while the thread unwinds are not ended again.
     if std::thread::panicking() {
         return;
     }
-    // It is taken out, as it may run what takes steps.
+    // The overseer is taken out, because it may itself take steps.
     let Some(mut overseer) = OVERSEER.take() else { return };
     let verdict = if ESSENTIAL.get() {
         overseer.glance();
@@ -203,16 +202,16 @@ fn look(count: u64) {
 }
 
 impl Meter {
-    /// A meter that asks `overseer` whether to go on.
+    /// Makes a meter that asks `overseer` whether to continue.
     pub fn new(overseer: impl Oversee + 'static) -> Self {
         Meter { overseer: Some(Box::new(overseer)) }
     }
 
-    /// Runs work on this thread, watched over. What has been left half done is not to be used after an error.
+    /// Runs work on this thread with the overseer. After an error, half-done state must not be used.
     ///
     /// # Errors
     ///
-    /// It was ended, or it panicked.
+    /// The work was ended, or it panicked.
     pub fn run<T>(&mut self, work: impl FnOnce() -> T) -> Result<T, Broken> {
         if let Some(overseer) = &mut self.overseer {
             overseer.begin();
@@ -264,7 +263,7 @@ mod tests {
         });
         assert!(matches!(ended, Err(Broken::Ended(Ended::Budget))));
         assert!((3 * STEPS_PER_LOOK - 1..=4 * STEPS_PER_LOOK).contains(&done), "{done}");
-        // Without a meter nobody ends anything.
+        // Without a meter nothing is ended.
         steps(1 << 30);
     }
 

@@ -1,4 +1,5 @@
-//! Metadata of an object that is written: what only the server sets, and what must agree with the request.
+//! The metadata of an object that is written: fields that only the server sets, and fields that must agree with the
+//! request.
 //!
 //! Source: `k8s.io/apiserver/pkg/registry/rest`, release 1.37.
 
@@ -7,12 +8,12 @@ use std::collections::HashSet;
 use crate::meta::Status;
 use crate::value::{Map, Value, json};
 
-/// The metadata of an object, added if there is none.
+/// The metadata of an object; added if there is none.
 pub fn metadata_mut(object: &mut Value) -> &mut Map {
     object.make_object().entry("metadata").make_object()
 }
 
-/// Removes what only the server sets.
+/// Removes the fields that only the server sets.
 pub fn wipe_system_fields(object: &mut Value) {
     if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
         for name in ["creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
@@ -21,7 +22,7 @@ pub fn wipe_system_fields(object: &mut Value) {
     }
 }
 
-/// If there is no name, makes one from `generateName`; `suffix` gives its last characters. Returns the name.
+/// Makes a name from `generateName` if there is none; `suffix` returns its last characters. Returns the name.
 pub fn generate_name(object: &mut Value, suffix: impl FnOnce() -> String) -> String {
     let metadata = metadata_mut(object);
     let text = |name: &str| metadata.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -34,7 +35,7 @@ pub fn generate_name(object: &mut Value, suffix: impl FnOnce() -> String) -> Str
     name
 }
 
-/// `base` with `suffix` behind it, 63 bytes at most; without a suffix it stays as it is.
+/// Appends `suffix` to `base`, truncated to 63 bytes in all; without a suffix, `base` is unchanged.
 fn name_from(base: &str, suffix: &str) -> String {
     const NAME_BYTES_MAX: usize = 63;
     if suffix.is_empty() {
@@ -44,7 +45,7 @@ fn name_from(base: &str, suffix: &str) -> String {
     format!("{}{suffix}", &base[..cut])
 }
 
-/// Five characters of a generated name, from the lowest bits of `random`.
+/// The five random characters of a generated name, from the lowest bits of `random`.
 pub fn name_suffix(mut random: u128) -> String {
     const CHARACTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
     const LENGTH: usize = 5;
@@ -57,7 +58,7 @@ pub fn name_suffix(mut random: u128) -> String {
     suffix
 }
 
-/// The body's namespace must equal that of the path, or be empty, and is then set.
+/// Checks that the body's namespace is that of the path or empty, and sets it.
 ///
 /// # Errors
 ///
@@ -80,7 +81,7 @@ pub fn ensure_namespace(object: &mut Value, namespace: &str) -> Result<(), Statu
     Ok(())
 }
 
-/// The body must name the object of the path. Source: `checkName` of apiserver 1.37.
+/// Checks that the body has the name in the path. Source: `checkName` of apiserver 1.37.
 ///
 /// # Errors
 ///
@@ -123,7 +124,7 @@ pub fn dedup_owner_references(object: &mut Value, when: &str) -> Option<String> 
     })
 }
 
-/// Only the server sets the generation.
+/// Keeps the old generation, which only the server sets.
 pub(super) fn keep_generation(new: &mut Value, old: &Value) {
     match old.at(&["metadata", "generation"]) {
         Some(generation) => _ = metadata_mut(new).insert("generation", generation.clone()),
@@ -131,7 +132,7 @@ pub(super) fn keep_generation(new: &mut Value, old: &Value) {
     }
 }
 
-/// An update can't change the identity or the creation time of an object, nor undo its deletion.
+/// Keeps the identity and the creation time of an object, and its deletion: an update cannot change them.
 pub(super) fn keep_system_fields(new: &mut Value, old: &Value) {
     let metadata = metadata_mut(new);
     for name in ["creationTimestamp", "deletionTimestamp"] {

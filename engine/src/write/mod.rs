@@ -1,10 +1,10 @@
 //! A write, without I/O: how an object changes before it is stored, and its errors.
 //!
-//! In: the strategy and the version of a kind, the new object as [`Strategy::decode`] gave it (pruned, with its
-//! defaults), and the old object if there is one. Out: the object as it would be stored, with every error and warning.
-//! The registry adds admission, guards and the store; the author's tools use it directly. It never reads a clock or a
-//! database, and generates no names: its caller sets what a server adds (the name, the uid, the time) by [`metadata`]
-//! and [`Strategy::set_times`].
+//! Input: the strategy and the version of a kind, the new object as [`Strategy::decode`] returns it (pruned, with its
+//! defaults), and the old object if there is one. Output: the object as it would be stored, with every error and
+//! warning. The registry adds admission, preconditions and the store; the author's tools use it directly. It never
+//! reads a clock or a database, and generates no names: its caller sets what a server adds (the name, the uid, the
+//! time) by [`metadata`] and [`Strategy::set_times`].
 //!
 //! Source: `BeforeCreate` and `BeforeUpdate` of `k8s.io/apiserver/pkg/registry/rest`, release 1.37.
 
@@ -26,11 +26,11 @@ pub type Observe<'o> = &'o mut dyn FnMut(RuleEvaluation<'_, '_>);
 /// The kind of the object that is written, and its writer.
 #[derive(Clone, Copy)]
 pub struct Write<'a> {
-    /// The logic of the kind that data can't express.
+    /// The strategy of the kind.
     pub strategy: &'a dyn Strategy,
     /// The version that is written.
     pub version: &'a ServedVersion,
-    /// Which part of the object is written.
+    /// The part of the object that is written.
     pub subresource: Subresource,
     /// `None` if the writer is unknown, as in the author's tools: fields that record the writer stay as they are.
     pub by: Option<Writer<'a>>,
@@ -41,18 +41,18 @@ pub struct Write<'a> {
 /// The texts of the items of [`Strategy::raw_field`], if they differ from the encoding of the value.
 #[derive(Clone, Copy, Default)]
 pub struct RawFieldTexts<'a> {
-    /// In the new object, item by item.
+    /// The texts in the new object, item by item.
     pub new: &'a [Option<String>],
-    /// In the old one.
+    /// The texts in the old object.
     pub old: &'a [Option<String>],
 }
 
-/// Who writes, and when.
+/// The writer and the time.
 #[derive(Clone, Copy)]
 pub struct Writer<'a> {
-    /// Gives the UserInfo of `authentication.k8s.io/v1`.
+    /// Returns the UserInfo of `authentication.k8s.io/v1`.
     pub user: &'a dyn Fn() -> Value,
-    /// RFC 3339.
+    /// The time, in RFC 3339.
     pub now: &'a str,
     /// Whether the labels of a new object and of its template are the same map: [`Strategy::shares_labels`].
     pub shares_labels: bool,
@@ -61,20 +61,22 @@ pub struct Writer<'a> {
 /// The result of a write.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// The object as it would be stored, but for the revision and the conversion to the storage version.
+    /// The object as it would be stored, except for the revision and the conversion to the storage version.
     pub object: Value,
-    /// What is wrong with the object.
+    /// The errors of the object.
     pub errors: ErrorList,
     /// Warnings about a new object as it was sent; reported even if the object is refused.
     pub early_warnings: Vec<String>,
-    /// Failures of rules that are forgiven, as the update left the value alone; reported even if the object is refused.
+    /// Failures of rules that are ignored because the update did not change the value; reported even if the object is
+    /// refused.
     pub ratcheted: Vec<Error>,
     /// Warnings that are reported if the object is valid.
     pub warnings: Vec<String>,
 }
 
 impl Write<'_> {
-    /// Prepares and validates `object`, which is to be created. Its metadata must have a name and the server's fields.
+    /// Prepares and validates `object`, which is to be created. Its metadata must have a name and the fields that the
+    /// server sets.
     pub fn create(&self, mut object: Value, observe: Observe<'_>) -> Outcome {
         let Write { strategy, version, .. } = *self;
         let early_warnings = strategy.early_warnings(&object);
@@ -95,7 +97,8 @@ impl Write<'_> {
         Outcome { object, errors, early_warnings, ratcheted: Vec::new(), warnings }
     }
 
-    /// Prepares and validates `new`, which is to replace `old`. Both are in this version and name the same resourceVersion.
+    /// Prepares and validates `new`, which is to replace `old`. Both are in this version and have the same resource
+    /// version.
     pub fn update(&self, mut new: Value, old: &Value, observe: Observe<'_>) -> Outcome {
         let Write { strategy, version, subresource, by, .. } = *self;
         metadata::keep_generation(&mut new, old);
@@ -109,7 +112,7 @@ impl Write<'_> {
         let mut ratcheted = Vec::new();
         let observe = &mut |run: RuleEvaluation<'_, '_>| observe(run);
         errors.extend(strategy.validate_update_observed((version, subresource), &new, old, &mut ratcheted, observe));
-        // If the value has changed, too, the kind has already reported it.
+        // If the value has also changed, the kind has already reported it.
         let rewritten = self.rewritten(&new, old);
         errors.extend(rewritten.filter(|error| !is_told(error, &errors)));
         let warnings = strategy.warnings(version, subresource, &new, Some(old));
@@ -118,7 +121,7 @@ impl Write<'_> {
 
     /// The error if the value or the text of the kind's raw field has changed.
     ///
-    /// A text without whitespace between its tokens is equivalent to its value, though Go compares its bytes, too.
+    /// A text without whitespace between its tokens is equivalent to its value, although Go compares its bytes, too.
     fn rewritten(&self, new: &Value, old: &Value) -> Option<Error> {
         let path = self.strategy.raw_field();
         let RawFieldTexts { new: new_texts, old: old_texts } = self.texts;
@@ -201,7 +204,7 @@ spec:
         value(&format!("apiVersion: example.com/v1\nkind: Widget\n{rest}"))
     }
 
-    /// Creates `new`, or writes it over `old`: the object, its errors, and how many rules were run.
+    /// Creates `new`, or updates `old` to it: returns the object, its errors, and the number of rules evaluated.
     fn check(subresource: Subresource, new: &str, old: Option<&str>) -> (Value, Vec<String>, usize) {
         let (mut definition, _) = definition::decode(&value(DEFINITION)).expect("it is a definition");
         defaults::set_defaults(&mut definition);

@@ -1,6 +1,6 @@
-//! A Scale of `autoscaling/v1`, which represents two fields and the selector of another object.
+//! The Scale of `autoscaling/v1`, which represents two fields and the selector of another object.
 //!
-//! In: an object, and the paths of these. Out: its Scale.
+//! Input: an object, and the paths of these. Output: its Scale.
 
 use crate::crd::nested::{NestedError, nested_int, nested_str, split_path};
 use crate::crd::{Scale, SelectorForm};
@@ -12,10 +12,10 @@ use super::metadata::metadata_mut;
 
 /// The version of the Scales of this server.
 pub const API_VERSION: &str = "autoscaling/v1";
-/// Their kind.
+/// The kind of the Scales.
 pub const KIND: &str = "Scale";
 
-/// The Scale of `object`, and whether the field for replicas is present.
+/// Makes the Scale of `object`. Also returns whether the field for replicas is present.
 ///
 /// # Errors
 ///
@@ -49,18 +49,18 @@ fn selector_of(scale: &Scale, object: &Value) -> Result<String, NestedError> {
     let path = split_path(path);
     match scale.selector_form {
         SelectorForm::Text => nested_str(object, &path).map(|text| text.unwrap_or_default().to_owned()),
-        // Only a valid one is stored.
+        // Only a valid selector is stored.
         SelectorForm::Requirements => Ok(selector::text(object.at(&path)).unwrap_or_default()),
         SelectorForm::Labels => Ok(selector::set_text(object.at(&path))),
     }
 }
 
-/// Go truncates a number to its lower bits.
+/// Truncates a number to its lower 32 bits, as Go does.
 const fn as_int32(number: i64) -> i64 {
     number as i32 as i64
 }
 
-/// Sets the replicas of a Scale: Go omits a zero in the spec, but not in the status.
+/// Sets the replicas of a Scale. Go omits a zero in the spec, but not in the status.
 pub fn set_replicas(scale: &mut Value, replicas: i64) {
     let Some(Value::Object(spec)) = scale.get_mut("spec") else { return };
     match replicas {

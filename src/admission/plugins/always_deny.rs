@@ -1,6 +1,7 @@
-//! `AlwaysDeny`: nothing is written, deleted or connected to.
+//! `AlwaysDeny`: no object is written or deleted, and no connection is allowed.
 //!
-//! DIFFERS: the server itself may write. kube-apiserver goes on without the objects that it makes at its start.
+//! DIFFERS: the server itself may write. kube-apiserver continues without the objects that it
+//! creates at startup.
 //! Source: `plugin/pkg/admission/deny`, release 1.37.
 
 use async_trait::async_trait;

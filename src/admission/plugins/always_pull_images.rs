@@ -1,4 +1,4 @@
-//! `AlwaysPullImages`: a pod runs no image that it was not allowed to pull.
+//! `AlwaysPullImages`: every image is pulled, so a pod runs only images that it is allowed to pull.
 //!
 //! Source: `plugin/pkg/admission/alwayspullimages`, release 1.37.
 
@@ -13,7 +13,7 @@ use crate::meta::field::{Error, Path};
 use crate::value::Value;
 
 const ALWAYS: &str = "Always";
-/// The containers of a pod, in the order in which they are looked at.
+/// The container lists of a pod, in the order in which they are checked.
 const CONTAINERS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 
 pub struct AlwaysPullImages;
@@ -39,7 +39,7 @@ impl Admission for AlwaysPullImages {
     }
 }
 
-/// Whether the request is about a pod that is new, or that gets an image which none of its containers had.
+/// Whether the request creates a pod, or gives one an image that none of its containers had.
 fn is_concerned(attributes: &Attributes<'_>, object: &Value) -> bool {
     let old = attributes.old.filter(|_| attributes.operation == Operation::Update);
     is_about(attributes, "", "pods") && old.is_none_or(|old| !images(object).is_subset(&images(old)))
@@ -64,7 +64,7 @@ fn pull_always(pod: &mut Value) {
     }
 }
 
-/// The first container or volume that others have made pull otherwise.
+/// The error for the first container or volume with another pull policy.
 fn fault(pod: &Value) -> Option<String> {
     let spec = Path::new("spec");
     let told = |policy: &str, path: &Path<'_>| {

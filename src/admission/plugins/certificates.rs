@@ -1,5 +1,6 @@
-//! `CertificateApproval`, `CertificateSigning`, `CertificateSubjectRestriction` and `ClusterTrustBundleAttest`: who may act
-//! for a signer, and what nobody gets from one.
+//! `CertificateApproval`, `CertificateSigning`, `CertificateSubjectRestriction` and
+//! `ClusterTrustBundleAttest`: who may act for a signer, and which subject no signer may be asked
+//! for.
 //!
 //! Source: `plugin/pkg/admission/certificates` and `pkg/certauthorization`, release 1.36.
 
@@ -19,16 +20,16 @@ use crate::value::{Value, base64, go_quote};
 const GROUP: &str = "certificates.k8s.io";
 const REQUESTS: &str = "certificatesigningrequests";
 const POD_REQUESTS: &str = "podcertificaterequests";
-/// Who signs the certificates of clients of this server.
+/// The signer of the client certificates of this server.
 const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
 
-/// Whether the request is about a part of objects of the group.
+/// Whether the request is about a subresource of a resource in this group.
 fn is_part(attributes: &Attributes<'_>, plural: &str, part: &str) -> bool {
     let version = attributes.version;
     version.group == GROUP && version.names.plural == plural && attributes.subresource == part
 }
 
-/// Whether `user` may do `verb` for a signer, or for all of its domain.
+/// Whether `user` may do `verb` for a signer, or for all signers of its domain.
 async fn may(authorizer: &dyn Authorizer, user: &UserInfo, verb: &str, signer: &str) -> bool {
     let domain = signer.split('/').next().unwrap_or_default();
     for name in [signer, &format!("{domain}/*")] {
@@ -109,7 +110,8 @@ impl Admission for CertificateSigning {
 }
 
 impl CertificateSigning {
-    /// A user who writes the status of a PodCertificateRequest signs for its signer. In the reference that is a part of validation.
+    /// Checks that a user who changes the status of a PodCertificateRequest may sign for its
+    /// signer. In Kubernetes this is a part of validation.
     async fn check_pod_request(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
         let old = attributes.old.filter(|_| is_part(attributes, POD_REQUESTS, "status"));
         let Some(old) = old.filter(|old| !semantic::equal_untyped(object.get("status"), old.get("status"))) else {
@@ -173,7 +175,8 @@ impl Admission for ClusterTrustBundleAttest {
         if !is_part(attributes, "clustertrustbundles", "") || signer.is_empty() {
             return Ok(());
         }
-        // What only collects garbage changes nothing of what is attested.
+        // An update that leaves the spec unchanged, as by the garbage collector, attests nothing
+        // new.
         if attributes.old.is_some_and(|old| semantic::equal_untyped(old.get("spec"), object.get("spec"))) {
             return Ok(());
         }

@@ -1,4 +1,5 @@
-//! `DefaultIngressClass`: an ingress that names no class gets the default one, the newest of several.
+//! `DefaultIngressClass`: an Ingress without a class gets the default one; if there are several,
+//! the newest.
 //!
 //! Source: `plugin/pkg/admission/network/defaultingressclass`, release 1.36.
 

@@ -1,4 +1,5 @@
-//! `DefaultStorageClass`: a claim that names no class gets the default one, the newest of several.
+//! `DefaultStorageClass`: a claim without a storage class gets the default one; if there are
+//! several, the newest.
 //!
 //! Source: `plugin/pkg/admission/storage/storageclass/setdefault`, release 1.36.
 

@@ -1,4 +1,5 @@
-//! `DenyServiceExternalIPs`: a service keeps the external IPs that it has, and gets no others.
+//! `DenyServiceExternalIPs`: a service may keep the external IPs that it has, but not get
+//! others.
 //!
 //! Source: `plugin/pkg/admission/network/denyserviceexternalips`, release 1.37.
 

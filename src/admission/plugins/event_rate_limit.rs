@@ -1,4 +1,5 @@
-//! `EventRateLimit`: not too many events a second of everybody, of a namespace, of a user, or of a source about an object.
+//! `EventRateLimit`: limits the events per second of the server, of a namespace, of a user, or of a
+//! source about an object.
 //!
 //! Source: `plugin/pkg/admission/eventratelimit`, release 1.37.
 
@@ -14,9 +15,9 @@ use crate::meta::Status;
 use crate::value::Value;
 
 const GROUP_VERSION: &str = "eventratelimit.admission.k8s.io/v1alpha1";
-/// How many senders are kept apart, where the configuration does not say.
+/// How many keys are tracked if the configuration has no `cacheSize`.
 const KEYS_DEFAULT: usize = 4096;
-/// What of an event has a limit of its own.
+/// By which property events are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LimitScope {
     Server,
@@ -37,7 +38,7 @@ impl LimitScope {
         LimitScope::ALL.iter().find(|(_, scope)| *scope == self).map_or("", |(name, _)| name)
     }
 
-    /// What is counted together.
+    /// The key of an event; events with the same key are counted together.
     fn key(self, attributes: &Attributes<'_>, event: &Value) -> String {
         match self {
             LimitScope::Server => String::new(),
@@ -48,7 +49,7 @@ impl LimitScope {
     }
 }
 
-/// The source of an event and its object, in either form of events.
+/// The source of an event and its object, concatenated, for both versions of events.
 fn source_and_object(event: &Value) -> String {
     let is_core = event.str_at(&["apiVersion"]) == "v1";
     let (source, object) = if is_core { ("source", "involvedObject") } else { ("deprecatedSource", "regarding") };
@@ -74,7 +75,7 @@ struct Limit {
     left: Mutex<HashMap<String, Bucket>>,
 }
 
-/// How many events may still come, as of a time.
+/// How many events are still allowed, as of a time.
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     left: f64,
@@ -114,11 +115,12 @@ impl Limit {
         Ok(Limit { scope, per_second, burst, keys_max, left: Mutex::default() })
     }
 
-    /// Takes one event of a key, if one may still come.
+    /// Counts one event of a key; returns whether it is allowed.
     fn takes(&self, key: &str, now: Instant) -> bool {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         if !left.contains_key(key) && left.len() >= self.keys_max {
-            // Whom nobody heard of for the longest time begins anew, should it come again.
+            // The key that was idle for the longest time is dropped; if it returns, it starts with
+            // a full burst.
             let oldest = left.iter().min_by_key(|(_, bucket)| bucket.at).map(|(key, _)| key.clone());
             if let Some(oldest) = oldest {
                 left.remove(&oldest);
@@ -136,18 +138,18 @@ impl Limit {
     }
 }
 
-/// The plugin; clones share what is left of the limits.
+/// The plugin; clones share the state of the limits.
 #[derive(Clone, Debug, Default)]
 pub struct EventRateLimit {
     limits: Arc<[Limit]>,
 }
 
 impl EventRateLimit {
-    /// The limits of a Configuration, without which the plugin can't be.
+    /// Decodes the limits of a Configuration, which the plugin requires.
     ///
     /// # Errors
     ///
-    /// It is something else, or not valid.
+    /// The configuration is missing, is of another type, or is invalid.
     pub fn parse(configuration: Option<&Value>) -> Result<Self, ConfigurationError> {
         let empty = || ConfigurationError::Invalid {
             path: "limits".to_owned(),
@@ -181,7 +183,7 @@ impl Admission for EventRateLimit {
             return Ok(());
         }
         let now = Instant::now();
-        // Each limit counts the event, whatever the others say.
+        // Each limit counts the event, whatever the other limits decide.
         let reached = self.limits.iter().filter_map(|limit| {
             let key = limit.scope.key(attributes, object);
             let name = limit.scope.name();
@@ -195,7 +197,7 @@ impl Admission for EventRateLimit {
     }
 }
 
-/// A refusal that does not say when to come back.
+/// A refusal without `Retry-After`.
 fn too_many(why: &str) -> Status {
     let reason = "TooManyRequests".to_owned();
     Status { reason, ..Status::plain(429, &format!("Too many requests: {why}")) }

@@ -1,4 +1,5 @@
-//! `ExtendedResourceToleration`: a pod tolerates the taints that are named like the extended resources that it asks for.
+//! `ExtendedResourceToleration`: a pod gets tolerations for taints named after the extended
+//! resources that it requests.
 //!
 //! Source: `plugin/pkg/admission/extendedresourcetoleration`, release 1.37.
 

@@ -1,7 +1,8 @@
 //! `ImagePolicyWebhook`: a service decides which images pods may run.
 //!
-//! In: the images of a new or changed pod, its annotations that are meant for the service, and its namespace. Out: what the service
-//! says, which is remembered for a while. It is asked at an address that a kubeconfig names.
+//! Input: the images of a new or changed pod, those of its annotations that are meant for the service,
+//! and its namespace. Output: the service's decision, which is cached for a while. The service's
+//! address comes from a kubeconfig.
 //!
 //! Source: `plugin/pkg/admission/imagepolicy`, release 1.36, and answers of client-go 0.37.
 
@@ -27,12 +28,12 @@ use crate::webhook::{Endpoint, FailedCall, Manner, WebhookClient, patience};
 
 const API_VERSION: &str = "imagepolicy.k8s.io/v1alpha1";
 const KIND: &str = "ImageReview";
-/// What the keys of annotations in the audit log begin with.
+/// The prefix of the plugin's audit annotations.
 const AUDIT_PREFIX: &str = "imagepolicywebhook.image-policy.k8s.io/";
-/// What the keys of a pod's annotations have in them that the service is told.
+/// A pod's annotations are sent to the service if their keys contain this.
 const ANNOTATION_PART: &str = ".image-policy.k8s.io/";
 const MANNER: Manner = Manner::of_image_review(Duration::from_secs(30));
-/// How many decisions are remembered.
+/// How many decisions are cached.
 const DECISIONS_MAX: usize = 1024;
 
 /// What is wrong with the configuration.
@@ -46,24 +47,24 @@ pub enum ImagePolicyError {
     Range { least: String, most: String, asked: String },
 }
 
-/// What the configuration says.
+/// The plugin's configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImagePolicy {
-    /// The file that says where the service is, and how it is asked.
+    /// The file with the service's address and credentials.
     pub kubeconfig: String,
     allow_ttl: Duration,
     deny_ttl: Duration,
     retry_backoff: Duration,
-    /// Whether images are allowed where the service can't be asked.
+    /// Whether images are allowed if the service can't be asked.
     default_allow: bool,
 }
 
 impl ImagePolicy {
-    /// Reads `imagePolicy` of the configuration, without which the plugin can't be.
+    /// Decodes `imagePolicy` of the configuration, which the plugin requires.
     ///
     /// # Errors
     ///
-    /// There is no configuration, a value is of another type, or out of its range.
+    /// There is no configuration, or a value has another type or is out of range.
     pub fn parse(configuration: Option<&Value>) -> Result<Self, ImagePolicyError> {
         let configuration = configuration.ok_or(ImagePolicyError::Missing)?;
         let policy = configuration.get("imagePolicy").unwrap_or(&Value::Null);
@@ -82,7 +83,8 @@ impl ImagePolicy {
     }
 }
 
-/// What a time of the configuration may be: a number of units, 0 for the default, -1 for none.
+/// The unit, maximum and default of a duration in the configuration. There, 0 stands for the
+/// default, and -1 for zero.
 struct Limits {
     unit: Duration,
     max: Duration,
@@ -98,7 +100,8 @@ impl Limits {
         };
         let nanoseconds = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
         let asked = number.saturating_mul(nanoseconds(self.unit));
-        // Pauses may be as short as a nanosecond, times to live as a second: both are one unit at least.
+        // Pauses may be as short as a nanosecond, TTLs as short as a second: both are at least one
+        // unit.
         let least = if self.unit < Duration::from_secs(1) { 1 } else { nanoseconds(self.unit) };
         match number {
             -1 => Ok(Duration::ZERO),
@@ -112,12 +115,12 @@ impl Limits {
     }
 }
 
-/// What the service said of some images.
+/// The service's decision about some images.
 #[derive(Clone, Debug, Default)]
 struct ImageDecision {
     is_allowed: bool,
     reason: String,
-    /// For the audit log, by their keys.
+    /// Audit annotations, by key.
     annotations: Vec<(String, String)>,
 }
 
@@ -158,7 +161,8 @@ impl ImageDecision {
     }
 }
 
-/// Refuses an answer that says to be something else than a review, in the reference's words. It may leave out what it is.
+/// Rejects an answer that claims to be anything else than a review, in the words of Kubernetes. It
+/// may omit its `apiVersion` and `kind`.
 fn check_kind(answer: &Answered) -> Result<(), AnswerError> {
     let said =
         |text: &'_ str, expected: &'static str| if text.is_empty() { expected.to_owned() } else { text.to_owned() };
@@ -175,14 +179,14 @@ fn check_kind(answer: &Answered) -> Result<(), AnswerError> {
     Err(SchemeError::not_convertible((version, &kind), ("v1alpha1", KIND)).into())
 }
 
-/// A decision, until when it holds, and when it was last asked for.
+/// A decision, until when it is valid, and when it was last used.
 struct Remembered {
     decision: ImageDecision,
     until: Instant,
     used: Instant,
 }
 
-/// The plugin, with what it was told.
+/// The plugin, with its cached decisions.
 pub struct ImagePolicyWebhook {
     policy: ImagePolicy,
     endpoint: Endpoint,
@@ -195,7 +199,7 @@ impl ImagePolicyWebhook {
         ImagePolicyWebhook { policy, endpoint, client, decisions: Mutex::default() }
     }
 
-    /// What is decided about images, by the service or before.
+    /// The decision about images, cached or new.
     async fn decide(&self, spec: &Value) -> Result<ImageDecision, FailedCall> {
         let key = json::encode_to_string(spec);
         let now = Instant::now();
@@ -279,7 +283,7 @@ impl Admission for ImagePolicyWebhook {
     }
 }
 
-/// What a failure of the service is told as. What forbids already is passed on as it is.
+/// The refusal for a failed call. A `Forbidden` answer is passed on unchanged.
 fn refusal(attributes: &Attributes<'_>, object: &Value, failure: FailedCall) -> Status {
     match failure.stated.filter(|stated| stated.is_for("Forbidden", 403)) {
         Some(mut stated) => {
@@ -292,7 +296,7 @@ fn refusal(attributes: &Attributes<'_>, object: &Value, failure: FailedCall) -> 
     }
 }
 
-/// What the service is asked.
+/// The `spec` of the review that is sent to the service.
 fn spec_of(pod: &Value, lists: &[&str], namespace: &str) -> Value {
     let containers = lists.iter().flat_map(|list| pod.items_at(&["spec", list]));
     let images = containers.map(|container| match container.str_at(&["image"]) {

@@ -1,4 +1,5 @@
-//! `LimitPodHardAntiAffinityTopology`: a pod may demand that others are on other nodes, but not in other zones.
+//! `LimitPodHardAntiAffinityTopology`: a pod may require that other pods are on other nodes, but
+//! not in other zones.
 //!
 //! Source: `plugin/pkg/admission/antiaffinity`, release 1.37.
 

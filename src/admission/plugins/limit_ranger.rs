@@ -1,4 +1,5 @@
-//! `LimitRanger`: containers get what the limits of their namespace say they get, and pods and claims keep to them.
+//! `LimitRanger`: containers get the default resources of their namespace's limit ranges, and pods
+//! and claims must stay within the limits.
 //!
 //! Source: `plugin/pkg/admission/limitranger`, release 1.36.
 
@@ -50,7 +51,7 @@ impl Admission for LimitRanger {
 }
 
 impl LimitRanger {
-    /// The ranges of the namespace; none for what is being deleted.
+    /// The limit ranges of the namespace; none for an object that is being deleted.
     async fn ranges(&self, attributes: &Attributes<'_>) -> Result<Listed, Status> {
         let is_going = |old: &Value| old.at(&["metadata", "deletionTimestamp"]).is_some();
         if attributes.old.is_some_and(is_going) {
@@ -61,7 +62,7 @@ impl LimitRanger {
     }
 }
 
-/// Whether the containers of a pod are written: when it is made, and when it is resized.
+/// Whether the request creates a pod or resizes one.
 fn is_pod(attributes: &Attributes<'_>) -> bool {
     let is_resize = attributes.subresource == "resize" && attributes.operation == Operation::Update;
     let version = attributes.version;

@@ -52,13 +52,13 @@ use super::{Attributes, Objects, ScopedResource, forbidden};
 use crate::meta::Status;
 use crate::value::Value;
 
-/// Whether the request is about objects of a kind themselves, and not about a part of them.
+/// Whether the request is about objects of a resource, and not about a subresource.
 fn is_about(attributes: &Attributes<'_>, group: &str, plural: &str) -> bool {
     let version = attributes.version;
     attributes.subresource.is_empty() && version.group == group && version.names.plural == plural
 }
 
-/// The namespace that a request writes in.
+/// The namespace that a request writes to.
 async fn namespace(objects: &dyn Objects, attributes: &Attributes<'_>) -> Result<Value, Status> {
     let name = attributes.namespace;
     let found = objects.get(ScopedResource { group: "", plural: "namespaces", namespace: "" }, name).await?;

@@ -1,7 +1,8 @@
-//! `NamespaceAutoProvision`: a namespace that does not exist is made for the first object that is created in it.
+//! `NamespaceAutoProvision`: creates a missing namespace for the first object that is created in
+//! it.
 //!
-//! The namespace is made by the server, whatever its user may do, and stays where the object is refused later. Its own creation
-//! passes admission.
+//! The server itself creates the namespace, whatever the user may do; it remains even if the object
+//! is refused later. Its creation passes through admission.
 //!
 //! Source: `plugin/pkg/admission/namespace/autoprovision`, release 1.36.
 

@@ -1,4 +1,5 @@
-//! `PersistentVolumeClaimResize`: a claim grows once it has its volume, and if its class lets it.
+//! `PersistentVolumeClaimResize`: a claim may grow once it is bound, and if its storage class
+//! allows it.
 //!
 //! Source: `plugin/pkg/admission/storage/persistentvolume/resize`, release 1.36.
 

@@ -1,7 +1,8 @@
-//! `PodNodeSelector`: pods get the node labels that an annotation of their namespace selects, and may not contradict them.
+//! `PodNodeSelector`: pods get the node selector of an annotation of their namespace, and may not
+//! contradict it.
 //!
-//! Its configuration has the labels of namespaces without the annotation, and for each namespace those that its pods may ask
-//! for.
+//! The configuration contains the selector for namespaces without the annotation, and for each
+//! namespace the labels that its pods may select.
 //! Source: `plugin/pkg/admission/podnodeselector`, release 1.37.
 
 use std::collections::BTreeMap;
@@ -18,7 +19,7 @@ use crate::value::{Map, Value, go_quote};
 
 const ANNOTATION: &str = "scheduler.alpha.kubernetes.io/node-selector";
 
-/// Under this name the configuration has the labels of namespaces that have no annotation.
+/// The configuration's key for the selector of namespaces without the annotation.
 const DEFAULT: &str = "clusterDefaultNodeSelector";
 
 pub struct PodNodeSelector {
@@ -26,16 +27,16 @@ pub struct PodNodeSelector {
     pub selectors: NodeSelectors,
 }
 
-/// Labels by namespaces, as the configuration has them.
+/// Selectors by namespace, as in the configuration.
 #[derive(Clone, Debug, Default)]
 pub struct NodeSelectors(BTreeMap<String, String>);
 
 impl NodeSelectors {
-    /// Reads `podNodeSelectorPluginConfig`.
+    /// Decodes `podNodeSelectorPluginConfig`.
     ///
     /// # Errors
     ///
-    /// It is not a mapping from names to texts.
+    /// The field is not a mapping from names to texts.
     pub fn parse(configuration: &Value) -> Result<Self, ConfigurationError> {
         const FIELD: &str = "podNodeSelectorPluginConfig";
         let mut selectors = BTreeMap::new();
@@ -84,7 +85,7 @@ impl Admission for PodNodeSelector {
 }
 
 impl PodNodeSelector {
-    /// A pod asks for labels that the configuration allows in its namespace.
+    /// Checks that the pod selects only labels that the configuration allows in its namespace.
     fn check_allowed(&self, attributes: &Attributes<'_>, pod: &Value) -> Result<(), Status> {
         let allowed = labels_of(self.selectors.of(attributes.namespace)).map_err(unusable)?;
         check_allowed(&allowed, pod)
@@ -101,7 +102,7 @@ impl PodNodeSelector {
     }
 }
 
-/// A label of the pod's own selector may be one that the namespace selects, with the same value.
+/// Checks that the pod's own selector has no other value for a label that the namespace selects.
 fn check(selected: &Map, pod: &Value) -> Result<(), Status> {
     let contradicts = |(key, value): (&str, &Value)| {
         let own = pod.at(&["spec", "nodeSelector"]).and_then(|selector| selector.get(key));
@@ -114,7 +115,7 @@ fn check(selected: &Map, pod: &Value) -> Result<(), Status> {
     Err(Status::forbidden("", "pods", pod.str_at(&["metadata", "name"]), why))
 }
 
-/// A pod asks for no other labels than those `allowed`; where none are, for what it likes.
+/// Checks that a pod selects only `allowed` labels; if there are none, it may select any.
 fn check_allowed(allowed: &Map, pod: &Value) -> Result<(), Status> {
     let selector = pod.at(&["spec", "nodeSelector"]).and_then(Value::as_object);
     let asks_for_other = |selector: &Map| selector.iter().any(|(key, value)| allowed.get(key) != Some(value));
@@ -138,7 +139,7 @@ fn unusable(error: SelectorError) -> Status {
     Status::plain(500, &error.to_string())
 }
 
-/// The labels in `a=b,c=d`.
+/// Parses labels in the form `a=b,c=d`.
 fn labels_of(text: &str) -> Result<Map, SelectorError> {
     let mut labels = Map::default();
     for label in text.split(',').filter(|_| !text.is_empty()) {

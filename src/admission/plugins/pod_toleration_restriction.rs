@@ -1,6 +1,7 @@
-//! `PodTolerationRestriction`: pods get the tolerations that annotations of their namespace name, and no others than it allows.
+//! `PodTolerationRestriction`: pods get the tolerations of their namespace's annotations, and may
+//! have only those that the namespace allows.
 //!
-//! Its configuration has those of pods whose namespaces say nothing.
+//! The configuration contains the tolerations for namespaces without these annotations.
 //! Source: `plugin/pkg/admission/podtolerationrestriction`, release 1.37.
 
 use std::sync::Arc;
@@ -21,11 +22,11 @@ pub struct PodTolerationRestriction {
     pub cluster: ClusterTolerations,
 }
 
-/// The tolerations of a Configuration.
+/// Decodes the tolerations of a Configuration.
 ///
 /// # Errors
 ///
-/// It is something else, or has a field that is not known.
+/// The value is of another type, or has an unknown field.
 pub fn cluster_tolerations(configuration: &Value) -> Result<ClusterTolerations, ConfigurationError> {
     const TOLERATION: [&str; 5] = ["key", "operator", "value", "effect", "tolerationSeconds"];
     check_type(configuration, &[GROUP_VERSION], "Configuration")?;
@@ -73,7 +74,7 @@ fn is_concerned(attributes: &Attributes<'_>) -> bool {
     attributes.operation != Operation::Delete && is_about(attributes, "", "pods")
 }
 
-/// In the reference it is an error without a code.
+/// In Kubernetes this is an error without a code.
 fn refused(why: TolerationsError) -> Status {
     Status::plain(500, &why.to_string())
 }

@@ -1,4 +1,4 @@
-//! `PodTopologyLabels`: a pod that gets a node gets the labels that tell where the node is.
+//! `PodTopologyLabels`: a pod that is bound to a node gets the node's topology labels.
 //!
 //! Source: `plugin/pkg/admission/podtopologylabels`, release 1.36.
 
@@ -35,7 +35,7 @@ impl Admission for PodTopologyLabels {
         if node.is_empty() {
             return Ok(());
         }
-        // A node that is not there changes nothing.
+        // A missing node changes nothing.
         let place = ScopedResource { group: "", plural: "nodes", namespace: "" };
         if let Some(node) = self.objects.get(place, node).await? {
             topology::admit(object, &node);

@@ -1,4 +1,5 @@
-//! `ServiceAccount`: a pod has an account that is there, gets its token, and names secrets that the account may name.
+//! `ServiceAccount`: a pod has an existing service account, gets its token, and refers only to
+//! secrets that the account allows.
 //!
 //! Source: `plugin/pkg/admission/serviceaccount`, release 1.36.
 
@@ -15,9 +16,9 @@ use crate::meta::Status;
 use crate::value::{Value, go_quote};
 use crate::write::metadata::name_suffix;
 
-/// The account of pods that name none.
+/// The service account of pods that name none.
 const DEFAULT: &str = "default";
-/// How often that is looked for, and how long between.
+/// How often this account is looked up, and the interval.
 const DEFAULT_TRIES: u32 = 10;
 const TRY_EVERY: Duration = Duration::from_millis(100);
 
@@ -66,7 +67,7 @@ impl Admission for ServiceAccount {
 impl ServiceAccount {
     async fn account(&self, attributes: &Attributes<'_>, pod: &Value, name: &str) -> Result<Value, Status> {
         let namespace = attributes.namespace;
-        // A controller makes this one soon after its namespace.
+        // A controller creates the default account soon after its namespace.
         let tries = if name == DEFAULT { DEFAULT_TRIES } else { 1 };
         for attempt in 0..tries {
             if attempt > 0 {

@@ -1,5 +1,5 @@
-//! `StorageObjectInUseProtection`: volumes, claims and classes of attributes get a finalizer, which a controller takes away when nobody
-//! uses them any more.
+//! `StorageObjectInUseProtection`: volumes, claims and volume attributes classes get a finalizer,
+//! which a controller removes when they are no longer used.
 //!
 //! Source: `plugin/pkg/admission/storage/storageobjectinuseprotection`, release 1.36.
 
@@ -10,7 +10,7 @@ use crate::admission::{Admission, Attributes, Operation};
 use crate::meta::Status;
 use crate::value::Value;
 
-/// Kinds with their finalizers.
+/// Resources with their finalizers.
 const FINALIZERS: [(&str, &str, &str); 3] = [
     ("", "persistentvolumes", "kubernetes.io/pv-protection"),
     ("", "persistentvolumeclaims", "kubernetes.io/pvc-protection"),

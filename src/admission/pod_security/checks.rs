@@ -1,6 +1,7 @@
 //! The checks of the Pod Security Standards.
 //!
-//! In: a pod's metadata and spec, and the standard. Out: what it violates, in the order of the standard's checks.
+//! Input: a pod's metadata and spec, and a standard. Output: the violations, in the order of the
+//! standard's checks.
 //!
 //! Source: `k8s.io/pod-security-admission/policy`, release 1.37.
 
@@ -25,7 +26,7 @@ const CAPABILITIES: [&str; 13] = [
     "SETUID",
     "SYS_CHROOT",
 ];
-/// Safe settings of the kernel, each with the release that added it.
+/// Safe sysctls, each with the minor version that added it.
 const SYSCTLS: [(&str, u32); 12] = [
     ("kernel.shm_rmid_forced", 0),
     ("net.ipv4.ip_local_port_range", 0),
@@ -78,7 +79,7 @@ const OTHER_VOLUMES: [&str; 21] = [
     "storageos",
 ];
 
-/// What a check has against a pod.
+/// A violation that a check has found.
 pub struct Violation {
     pub reason: String,
     pub detail: String,
@@ -93,7 +94,8 @@ struct CheckedPod<'p> {
 
 type PodCheck = fn(&CheckedPod<'_>) -> Option<Violation>;
 
-/// The checks of baseline, in order; those that restricted replaces from a release on name it.
+/// The checks of the level baseline, in order; each with the minor version since which restricted
+/// replaces it.
 const BASELINE: [(PodCheck, Option<u32>); 12] = [
     (app_armor, None),
     (capabilities, Some(22)),
@@ -119,7 +121,7 @@ const RESTRICTED: [PodCheck; 7] = [
     required_seccomp,
 ];
 
-/// What a pod violates of `standard`.
+/// The violations of `standard` by a pod.
 pub fn violations(standard: Standard, metadata: &Value, spec: &Value) -> Vec<Violation> {
     let pod = CheckedPod { metadata, spec, minor: standard.minor.unwrap_or(u32::MAX) };
     let is_restricted = standard.level == PodSecurityLevel::Restricted;
@@ -139,12 +141,12 @@ impl<'p> CheckedPod<'p> {
         lists.into_iter().flat_map(move |list| spec.items_at(&[list])).inspect(|_| work::step())
     }
 
-    /// The names of the containers that `is_bad` is true of.
+    /// The names of the containers for which `is_bad` is true.
     fn bad(&self, is_bad: impl FnMut(&&'p Value) -> bool) -> Vec<&'p str> {
         self.containers().filter(is_bad).map(name).collect()
     }
 
-    /// A field of the security context of the pod.
+    /// A field of the pod's security context.
     fn own(&self, path: &[&str]) -> Option<&'p Value> {
         self.spec.get("securityContext")?.at(path).filter(|value| !value.is_null())
     }
@@ -153,7 +155,7 @@ impl<'p> CheckedPod<'p> {
         self.minor >= 25 && self.spec.str_at(&["os", "name"]) == "windows"
     }
 
-    /// Users of a pod in namespaces of its own are nobody outside.
+    /// Whether the pod has a user namespace: its users have no rights on the host.
     fn has_own_users(&self) -> bool {
         self.minor >= 35 && self.spec.get("hostUsers") == Some(&Value::Bool(false))
     }
@@ -163,7 +165,7 @@ fn name(container: &Value) -> &str {
     container.str_at(&["name"])
 }
 
-/// A field of the security context of a container.
+/// A field of a container's security context.
 fn context<'c>(container: &'c Value, path: &[&str]) -> Option<&'c Value> {
     container.get("securityContext")?.at(path).filter(|value| !value.is_null())
 }
@@ -185,12 +187,12 @@ fn plural(count: usize, one: &'static str, many: &'static str) -> &'static str {
     if count == 1 { one } else { many }
 }
 
-/// `container "a"`, `containers "a", "b"`.
+/// Formats names as `container "a"` or `containers "a", "b"`.
 fn called(names: &[&str]) -> String {
     format!("{} {}", plural(names.len(), "container", "containers"), quoted(names.iter().copied()))
 }
 
-/// The pod, if it is bad itself, and the containers that are.
+/// Formats the pod, if it is bad itself, and the bad containers; `None` if there are none.
 fn setters(is_pod: bool, names: &[&str]) -> Option<String> {
     let pod = is_pod.then(|| "pod".to_owned());
     let containers = (!names.is_empty()).then(|| called(names));

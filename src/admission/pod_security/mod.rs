@@ -1,4 +1,5 @@
-//! `PodSecurity`: namespaces ask by labels how restricted their pods are; templates of pods are only warned of.
+//! `PodSecurity`: labels of a namespace set how restricted its pods are; pod templates only cause
+//! warnings and audit annotations.
 //!
 //! Source: `k8s.io/pod-security-admission/admission`, release 1.37.
 
@@ -20,11 +21,11 @@ use policy::{PodSecurityLevel, PodSecurityPolicy, Standard};
 
 pub use settings::Settings;
 
-/// How many pods of a namespace are looked at when it asks for more.
+/// How many pods of a namespace are checked when its level is raised.
 const PODS_MAX: usize = 3000;
-/// Parts of pods that have nothing to do with it.
+/// Subresources of pods that are not checked.
 const OTHER_PARTS: [&str; 8] = ["exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"];
-/// Kinds with a template, and where it is.
+/// Kinds with a pod template, and its path.
 const TEMPLATES: [(&str, &str, &[&str]); 8] = [
     ("", "podtemplates", &["template"]),
     ("", "replicationcontrollers", &["spec", "template"]),
@@ -36,7 +37,7 @@ const TEMPLATES: [(&str, &str, &[&str]); 8] = [
     ("batch", "cronjobs", &["spec", "jobTemplate", "spec", "template"]),
 ];
 
-/// What begins the names of its annotations in the audit log.
+/// The prefix of the plugin's audit annotations.
 const ANNOTATION: &str = "pod-security.kubernetes.io/";
 
 pub struct PodSecurity {
@@ -73,7 +74,7 @@ impl Admission for PodSecurity {
 }
 
 impl PodSecurity {
-    /// What the namespace of the request asks for, and whether the policy could be read.
+    /// The policy of the request's namespace, and the errors of its labels.
     async fn policy(&self, attributes: &Attributes<'_>) -> Result<(PodSecurityPolicy, ErrorList), Status> {
         let place = ScopedResource { group: "", plural: "namespaces", namespace: "" };
         let labels = self.objects.labels(place, attributes.namespace).await?;
@@ -122,7 +123,7 @@ impl PodSecurity {
         Ok(())
     }
 
-    /// Tells that the labels of an exempt namespace mean nothing.
+    /// Warns that the labels of an exempt namespace have no effect.
     fn warn_exempt(&self, attributes: &Attributes<'_>, policy: PodSecurityPolicy, labels: &Value) {
         if policy.asks_nothing() || policy == self.settings.defaults {
             return;
@@ -194,12 +195,12 @@ impl PodSecurity {
     }
 }
 
-/// Tells the audit log.
+/// Adds an audit annotation.
 fn annotate(attributes: &Attributes<'_>, name: &str, text: &str) {
     attributes.told.annotate(format!("{ANNOTATION}{name}"), text);
 }
 
-/// Tells the audit log what its policy minds, and that labels could not be read.
+/// Adds audit annotations for violations of the audit level and for invalid labels.
 fn note(
     attributes: &Attributes<'_>,
     (policy, faults): (PodSecurityPolicy, &ErrorList),
@@ -239,7 +240,7 @@ fn details(found: &[Violation]) -> String {
     found.iter().map(detail).collect::<Vec<_>>().join(", ")
 }
 
-/// Whether a change of a pod is looked at: other containers, or other images of them.
+/// Whether an update of a pod is checked: if it has other containers, or other images.
 fn is_significant(new: &Value, old: &Value) -> bool {
     let image = |container: &Value| container.str_at(&["image"]).to_owned();
     let images = |pod: &Value, list: &str| -> Vec<String> { pod.items_at(&["spec", list]).iter().map(image).collect() };
@@ -254,7 +255,8 @@ fn is_significant(new: &Value, old: &Value) -> bool {
     !named(new).is_subset(&named(old))
 }
 
-/// What is told of the pods of a namespace that asks for more: why, the first of them, and how many more.
+/// The warnings about existing pods when a namespace raises its level: for each set of reasons the
+/// first pod and how many others there are.
 fn warnings_of_pods(namespace: &str, standard: Standard, pods: &[Value]) -> Vec<String> {
     let mut by_reason: BTreeMap<String, (String, usize)> = BTreeMap::new();
     for pod in first_of_controllers(pods).into_iter().take(PODS_MAX) {
@@ -297,7 +299,7 @@ fn told_of(reason: &str, (first, count): &(String, usize)) -> String {
     }
 }
 
-/// The pods, with those behind that others of the same controller stand for.
+/// The pods in the order in which they are checked: one pod of each controller first.
 fn first_of_controllers(pods: &[Value]) -> Vec<&Value> {
     let mut seen = HashSet::new();
     let controller = |pod: &&Value| {

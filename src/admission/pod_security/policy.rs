@@ -1,4 +1,4 @@
-//! What a namespace asks of its pods, by its labels.
+//! What a namespace requires of its pods, by its labels.
 //!
 //! Source: `k8s.io/pod-security-admission/api`, release 1.37.
 
@@ -10,7 +10,7 @@ const LATEST: &str = "latest";
 const VERSIONS: &str = "must be \"latest\" or \"v1.x\"";
 const PREFIX: &str = "pod-security.kubernetes.io/";
 
-/// How strict the standard is.
+/// The levels, from lenient to strict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PodSecurityLevel {
     Privileged,
@@ -29,12 +29,12 @@ impl PodSecurityLevel {
     }
 }
 
-/// What a level must be.
+/// The error text for an unknown level.
 fn levels() -> String {
     format!("must be one of {}", LEVELS.join(", "))
 }
 
-/// A level as some release of Kubernetes understood it: its minor version, or none for the newest.
+/// A level of a Kubernetes release: its minor version, or `None` for the newest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standard {
     pub level: PodSecurityLevel,
@@ -51,7 +51,7 @@ impl std::fmt::Display for Standard {
     }
 }
 
-/// What is refused, noted, and warned of.
+/// The standards that are enforced, recorded in the audit log, and warned of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PodSecurityPolicy {
     pub enforce: Standard,
@@ -68,11 +68,11 @@ impl Default for PodSecurityPolicy {
 }
 
 impl Standard {
-    /// The standard of a level and a version; empty texts are `privileged` and `latest`.
+    /// The standard for a level and a version; empty texts stand for `privileged` and `latest`.
     ///
     /// # Errors
     ///
-    /// Whether it is the version that is not known, that text, and what it must be.
+    /// Whether it is the version that is invalid, the invalid text, and what it must be.
     pub fn parse<'t>(level: &'t str, version: &'t str) -> Result<Self, (bool, &'t str, String)> {
         let level = match level {
             "" => PodSecurityLevel::Privileged,
@@ -87,7 +87,8 @@ impl Standard {
 }
 
 impl PodSecurityPolicy {
-    /// The policy of a namespace with `labels`, and what is wrong with them; what they leave open is as in `defaults`.
+    /// The policy of a namespace with `labels`, and the errors of the labels; `defaults` apply
+    /// where labels are missing.
     pub fn of(labels: &Value, defaults: PodSecurityPolicy) -> (Self, ErrorList) {
         let mut errors = ErrorList::new();
         let PodSecurityPolicy { mut enforce, mut audit, mut warn } = defaults;
@@ -95,7 +96,7 @@ impl PodSecurityPolicy {
         read(labels, "audit", PodSecurityLevel::Privileged, &mut audit, &mut errors);
         read(labels, "warn", PodSecurityLevel::Privileged, &mut warn, &mut errors);
         let says = |name: &str| labels.get(&format!("{PREFIX}{name}")).is_some();
-        // A request for more than nothing is warned of, too.
+        // If only the enforced level is set, it is warned of, too.
         if has_level && !says("warn") && enforce.level > warn.level {
             warn.level = enforce.level;
             if !says("warn-version") {
@@ -105,7 +106,7 @@ impl PodSecurityPolicy {
         (PodSecurityPolicy { enforce, audit, warn }, errors)
     }
 
-    /// What of it is more than nothing and was asked for by `labels`: `enforce=baseline:latest`.
+    /// The standards above `privileged` that `labels` ask for, such as `enforce=baseline:latest`.
     pub fn asked_by(&self, labels: &Value) -> Vec<String> {
         let is_named = |mode: &str| {
             let name = format!("{PREFIX}{mode}");
@@ -118,13 +119,13 @@ impl PodSecurityPolicy {
             .collect()
     }
 
-    /// Whether it asks for nothing at all.
+    /// Whether all levels are `privileged`.
     pub fn asks_nothing(&self) -> bool {
         [self.enforce, self.audit, self.warn].iter().all(|standard| standard.level == PodSecurityLevel::Privileged)
     }
 }
 
-/// Reads the level and the version of a mode; whether there is a level that is known.
+/// Reads the labels of a mode into `standard`; returns whether there is a valid level.
 fn read(
     labels: &Value,
     mode: &str,
@@ -154,7 +155,7 @@ fn read(
     has_level
 }
 
-/// The minor version of `v1.X`.
+/// The minor version in `v1.X`.
 fn minor(version: &str) -> Option<u32> {
     let minor = version.strip_prefix("v1.")?;
     let is_number = minor.bytes().all(|byte| byte.is_ascii_digit()) && (minor == "0" || !minor.starts_with('0'));

@@ -1,4 +1,4 @@
-//! The plugin's configuration: the defaults of namespaces that ask for nothing, and who is exempt.
+//! The plugin's configuration: the defaults for namespaces without labels, and the exemptions.
 //!
 //! Source: `k8s.io/pod-security-admission/admission/api`, release 1.37.
 
@@ -15,7 +15,7 @@ const GROUP_VERSIONS: [&str; 3] = [
     "pod-security.admission.config.k8s.io/v1alpha1",
 ];
 
-/// What holds for all namespaces.
+/// The settings that apply to all namespaces.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     pub defaults: PodSecurityPolicy,
@@ -25,11 +25,11 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads a PodSecurityConfiguration.
+    /// Decodes a PodSecurityConfiguration.
     ///
     /// # Errors
     ///
-    /// It is something else, or not valid.
+    /// The value is of another type or invalid.
     pub fn parse(value: &Value) -> Result<Self, ConfigurationError> {
         check_type(value, &GROUP_VERSIONS, "PodSecurityConfiguration")?;
         check_fields(value, "", &["apiVersion", "kind", "defaults", "exemptions"])?;
@@ -77,7 +77,7 @@ impl Settings {
         self.users.contains(name)
     }
 
-    /// Whether the class that a pod's spec names is exempt.
+    /// Whether the runtime class of a pod is exempt.
     pub fn exempts_runtime_class_of(&self, spec: &Value) -> bool {
         self.runtime_classes.contains(spec.str_at(&["runtimeClassName"]))
     }

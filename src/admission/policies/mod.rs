@@ -1,10 +1,13 @@
-//! `ValidatingAdmissionPolicy`: policies that are stored, and what they say of a write.
+//! `ValidatingAdmissionPolicy` and `MutatingAdmissionPolicy`: stored policies, and how they are
+//! applied to a write.
 //!
-//! In: a write, and the policies and bindings as they are stored at that moment. Out: nothing, or the refusal of the first
-//! policy that denies it, with the warnings and audit annotations of all. What policies decide is pure (`crate::policy`);
-//! here parameters, namespaces and other versions of the objects are found for them.
+//! Input: a write, and the policies and bindings as they are stored at that moment. Output: nothing, a
+//! changed object, or the refusal by the first policy that denies the write, with the warnings and
+//! audit annotations of all. The decisions of policies are pure (`crate::policy`); here their
+//! parameters, namespaces and other versions of the objects are looked up.
 //!
-//! Policies are asked in the order of their names, and so are the bindings of each: the reference has no order.
+//! Policies are evaluated in the order of their names, and so are the bindings of each; Kubernetes
+//! defines no order.
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/policy`, release 1.37.
 
@@ -28,10 +31,10 @@ use crate::value::Value;
 pub use mutating::MutatingPolicies;
 pub use round::{MatchedObjects, PolicyRound};
 
-/// A policy with what binds it.
+/// A policy with its bindings.
 pub struct Hook<P> {
     pub policy: Arc<P>,
-    /// In the order of their names.
+    /// Sorted by name.
     pub bindings: Vec<Arc<PolicyBinding>>,
 }
 
@@ -41,18 +44,18 @@ impl<P> Clone for Hook<P> {
     }
 }
 
-/// Where the step learns of policies.
+/// The source of policies.
 #[async_trait]
 pub trait PolicySource<P>: NamespaceLookup {
-    /// The policies that are bound, as they are now: those that stand in files, then those that are stored, in the order of
-    /// their names.
+    /// The bound policies as of now: those from files, then the stored ones, sorted by name.
     async fn hooks(&self) -> Result<Arc<[Hook<P>]>, Status>;
 
-    /// Those that stand in files.
+    /// The policies from files.
     fn in_files(&self) -> Arc<[Hook<P>]>;
 }
 
-/// The policies that may be asked about a resource. About policies no stored one is asked: it could not be removed any more.
+/// The policies that may apply to a resource. No stored policy applies to policies: it could make
+/// itself irremovable.
 async fn asked_about<P, S: PolicySource<P>>(source: &S, version: &ServedVersion) -> Result<Arc<[Hook<P>]>, Status> {
     if policy::is_exempt(version) {
         Ok(source.in_files())
@@ -63,17 +66,17 @@ async fn asked_about<P, S: PolicySource<P>>(source: &S, version: &ServedVersion)
     }
 }
 
-/// Where namespaces are looked up.
+/// Looks up namespaces.
 #[async_trait]
 pub trait NamespaceLookup: Send + Sync {
-    /// A namespace as expressions see it; `None` where there is no such namespace.
+    /// A namespace as expressions see it; `None` if it does not exist.
     async fn namespace(&self, name: &str) -> Result<Option<Arc<Value>>, Status>;
 }
 
-/// The step of admission that asks validating policies.
+/// The admission step that evaluates validating policies.
 pub struct ValidatingPolicies<S> {
     pub source: S,
-    /// Whom the variable `authorizer` asks.
+    /// The authorizer behind the variable `authorizer`.
     pub authorizer: Arc<dyn Authorizer>,
     pub figures: Arc<Figures>,
 }

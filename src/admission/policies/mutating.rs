@@ -1,8 +1,9 @@
 //! Mutating policies: they change an object, one after the other.
 //!
-//! Which of them act is found out before the first one does. Each sees what those before it made of the object, read anew as
-//! if a client had sent it, with the defaults of its version. Policies that match another version of the resource share an
-//! object in that version; the one that the last policy acted on counts.
+//! Which of them apply is determined before the first one runs. Each sees the object as the
+//! previous ones left it, decoded as if a client had sent it, with the defaults of its version.
+//! Policies that match another version of the resource share an object in that version; the version
+//! that the last policy ran on counts.
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/{generic,mutating}`, release 1.37.
 
@@ -22,10 +23,10 @@ use crate::policy::mutating::{Mutating, Mutation, ObjectForm};
 use crate::policy::{Failures, PolicyBinding};
 use crate::value::Value;
 
-/// The step of admission that asks mutating policies.
+/// The admission step that runs mutating policies.
 pub struct MutatingPolicies<S> {
     pub source: S,
-    /// Whom the variable `authorizer` asks.
+    /// The authorizer behind the variable `authorizer`.
     pub authorizer: Arc<dyn Authorizer>,
     pub figures: Arc<Figures>,
 }
@@ -33,7 +34,7 @@ pub struct MutatingPolicies<S> {
 #[async_trait]
 impl<S: PolicySource<Mutating>> Admission for MutatingPolicies<S> {
     async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
-        // There is nothing to change in a deletion.
+        // A deletion has no object to change.
         if attributes.operation == Operation::Delete {
             return Ok(());
         }
@@ -50,17 +51,17 @@ impl<S: PolicySource<Mutating>> Admission for MutatingPolicies<S> {
     }
 }
 
-/// A policy that acts, as a binding has it, with one of its parameters.
+/// A policy to run for one of its bindings, with one of its parameters.
 struct Invocation<'h> {
     policy: &'h Mutating,
     binding: &'h PolicyBinding,
     version: Arc<ServedVersion>,
-    /// Null where it takes none.
+    /// Null if the policy has no parameters.
     params: Value,
 }
 
 impl Invocation<'_> {
-    /// What tells it from others in the second round.
+    /// Identifies the invocation in the second round.
     fn key(&self) -> String {
         let [namespace, name] = ["namespace", "name"].map(|field| self.params.str_at(&["metadata", field]));
         format!("{}/{}/{namespace}/{name}", self.policy.head.name, self.binding.name)
@@ -92,7 +93,7 @@ impl<S: PolicySource<Mutating>> MutatingPolicies<S> {
         failures.into_status(&version.group, &version.names.plural, name).map_or(Ok(()), Err)
     }
 
-    /// Who acts on the request, and the object in the versions that they see.
+    /// The policies to run for the request, and the object in the versions that they see.
     async fn collect<'h>(
         &self,
         round: &PolicyRound<'_>,
@@ -150,7 +151,7 @@ impl<S: PolicySource<Mutating>> MutatingPolicies<S> {
         invocations
     }
 
-    /// Lets all act, those of the second round that ask for it.
+    /// Runs all invocations; in the second round only those that ask for it.
     async fn invoke(
         &self,
         round: &PolicyRound<'_>,
@@ -193,7 +194,7 @@ impl<S: PolicySource<Mutating>> MutatingPolicies<S> {
                         if let Some(mutated) = mutated {
                             seen.object = Cow::Owned(mutated);
                         }
-                        // Also where nothing came of it.
+                        // This holds even if nothing was changed.
                         changed[place] = true;
                     }
                     Err(Misread::Fault(why)) => failures.failed(head, invocation.binding, &why),
@@ -213,7 +214,7 @@ impl<S: PolicySource<Mutating>> MutatingPolicies<S> {
     }
 }
 
-/// Adds the object in `version`, unless it is there.
+/// Adds the object in `version` to `forms`, unless it is there.
 async fn bring(
     round: &PolicyRound<'_>,
     version: &Arc<ServedVersion>,
@@ -233,7 +234,7 @@ async fn bring(
     Ok(())
 }
 
-/// The object after one mutation; `None` where it stays as it is.
+/// The object after one mutation; `None` if it is unchanged.
 fn mutate(
     round: &PolicyRound<'_>,
     invocation: &Invocation<'_>,
@@ -249,7 +250,7 @@ fn mutate(
     mutated.map(|mutated| forms.read(&seen.object, mutated)).transpose()
 }
 
-/// What policies made of the object, in the version of the request.
+/// The object that the policies returned, in the version of the request.
 async fn settle(attributes: &Attributes<'_>, object: Value) -> Result<Value, Status> {
     let broken = |error: FormError| Status::internal_error(&format!("failed to convert object: {error}"));
     let object = match attributes.subresource {

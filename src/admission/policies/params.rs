@@ -1,6 +1,7 @@
-//! The parameters of a policy: objects of the kind that it names, which its bindings name or select.
+//! The parameters of a policy: objects of its parameter kind, which its bindings name or select.
 //!
-//! Source: `CollectParams` in `k8s.io/apiserver/pkg/admission/plugin/policy/generic/policy_dispatcher.go`, release 1.37.
+//! Source: `CollectParams` in
+//! `k8s.io/apiserver/pkg/admission/plugin/policy/generic/policy_dispatcher.go`, release 1.37.
 
 use std::sync::Arc;
 
@@ -13,25 +14,26 @@ use crate::policy::binding::ParamError;
 use crate::policy::{Head, ParamKindError, ParamRef};
 use crate::value::Value;
 
-/// Why the parameters of a policy can't be had.
+/// Why the parameters of a policy can't be looked up.
 #[derive(Debug, Error)]
 pub enum LookupError {
     /// They can't be read.
     #[error("{}", .0.message)]
     Unreadable(Status),
-    /// There is no such kind.
+    /// The parameter kind does not exist.
     #[error(transparent)]
     Kind(#[from] ParamKindError),
-    /// The binding finds none.
+    /// The binding finds no parameters.
     #[error(transparent)]
     Params(#[from] ParamError),
 }
 
 impl PolicyRound<'_> {
-    /// How the parameters of a policy are served; `None` where it has none.
+    /// The version in which the parameters of a policy are served; `None` if it has none.
     ///
     /// # Errors
-    /// There is no such kind, or it can't be read.
+    ///
+    /// The parameter kind does not exist, or can't be read.
     pub async fn param_version(&self, head: &Head) -> Result<Option<Arc<ServedVersion>>, LookupError> {
         let Some(kind) = &head.param_kind else { return Ok(None) };
         let (group, version) = (kind.group(), kind.version());
@@ -40,11 +42,12 @@ impl PolicyRound<'_> {
         Ok(Some(found.ok_or_else(|| kind.not_found())?))
     }
 
-    /// What a policy is asked with: each of its parameters, or null where it takes none. A binding that allows it to have
-    /// none has no effect without.
+    /// The values of `params` that a policy is evaluated with: each of its parameters, or null if
+    /// it has none. A binding without parameters yields nothing if it allows that.
     ///
     /// # Errors
-    /// There is none, or they can't be read.
+    ///
+    /// There are no parameters, or they can't be read.
     pub async fn params(
         &self,
         version: Option<&Arc<ServedVersion>>,

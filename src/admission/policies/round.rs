@@ -1,4 +1,4 @@
-//! One request on its way past all policies: what several of them ask for is found once.
+//! The state of one request for all policies: what several of them need is looked up once.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::policy::conditions::ConditionsError;
 use crate::policy::{Criteria, Head, PolicyInput};
 use crate::value::Value;
 
-/// A request, and what was found for it.
+/// A request, and what was looked up for it.
 pub struct PolicyRound<'r> {
     pub attributes: &'r Attributes<'r>,
     matcher: Matcher<'r>,
@@ -29,7 +29,7 @@ pub struct PolicyRound<'r> {
     request_resource: CheckedResource,
 }
 
-/// The objects of a request in the version that rules matched.
+/// The objects of a request in the version that the rules matched.
 pub struct MatchedObjects<'s> {
     pub version: Arc<ServedVersion>,
     pub object: Cow<'s, Value>,
@@ -53,10 +53,11 @@ impl<'r> PolicyRound<'r> {
         }
     }
 
-    /// The version in which a policy or a binding sees the request; `None` where it is not about it.
+    /// The version in which a policy or a binding sees the request; `None` if it does not apply.
     ///
     /// # Errors
-    /// Why that can't be told.
+    ///
+    /// Why this can't be decided.
     pub async fn version(&self, criteria: &Criteria, object: &Value) -> Result<Option<Arc<ServedVersion>>, MatchError> {
         self.matcher.version(criteria, object, self).await
     }
@@ -64,6 +65,7 @@ impl<'r> PolicyRound<'r> {
     /// The objects of the request in `version`.
     ///
     /// # Errors
+    ///
     /// Why they can't be converted.
     pub async fn seen<'o>(
         &self,
@@ -92,10 +94,12 @@ impl<'r> PolicyRound<'r> {
         if object.is_null() { Ok(Value::Null) } else { self.attributes.forms.convert(object.clone(), version).await }
     }
 
-    /// The namespace of the request as expressions see it; null for cluster scope and for namespaces themselves.
+    /// The namespace of the request as expressions see it; null for cluster scope and for
+    /// namespaces themselves.
     ///
     /// # Errors
-    /// 404 where there is no such namespace.
+    ///
+    /// 404 if the namespace does not exist.
     pub async fn namespace_object(&self) -> Result<Arc<Value>, Status> {
         let kind = self.attributes.kind_in(self.attributes.version);
         let name = self.attributes.namespace_or_own();
@@ -109,10 +113,11 @@ impl<'r> PolicyRound<'r> {
         self.namespace.get_or_try_init(|| self.namespaces.namespace(name)).await.cloned()
     }
 
-    /// Whether the match conditions of a policy hold, which is counted.
+    /// Whether the match conditions of a policy hold; the evaluation is counted.
     ///
     /// # Errors
-    /// Why that can't be told.
+    ///
+    /// Why this can't be decided.
     pub fn match_conditions(
         &self,
         head: &Head,
@@ -133,7 +138,7 @@ impl<'r> PolicyRound<'r> {
         asked.hold
     }
 
-    /// What the expressions of a policy see.
+    /// The variables of a policy's expressions.
     pub fn input<'i>(
         &'i self,
         seen: &'i MatchedObjects<'_>,
@@ -154,7 +159,7 @@ impl<'r> PolicyRound<'r> {
 
 #[async_trait]
 impl NamespaceLabels for PolicyRound<'_> {
-    /// A request is in one namespace: no other is asked for.
+    /// A request is in one namespace, so `name` is always the same.
     async fn namespace_labels(&self, name: &str) -> Result<Option<Value>, Status> {
         let namespace = self.find_namespace(name).await?;
         Ok(namespace.map(|namespace| namespace.at(&["metadata", "labels"]).cloned().unwrap_or_default()))

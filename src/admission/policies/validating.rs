@@ -1,4 +1,4 @@
-//! Asks validating policies, and does about their refusals what their bindings say.
+//! Evaluates validating policies, and acts on their refusals as their bindings say.
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/validating/dispatcher.go`, release 1.37.
 
@@ -14,7 +14,8 @@ use crate::policy::{Head, PolicyBinding, Validating, Verdicts};
 use crate::value::Value;
 
 impl<S: PolicySource<Validating>> ValidatingPolicies<S> {
-    /// Asks all that are concerned, also after a refusal: what they have to say beside it counts.
+    /// Evaluates all policies that apply, even after a refusal, because of their warnings and
+    /// annotations.
     pub(super) async fn ask(
         &self,
         hooks: &[Hook<Validating>],
@@ -47,7 +48,7 @@ impl<S: PolicySource<Validating>> ValidatingPolicies<S> {
     }
 }
 
-/// Asks one policy, as each of its bindings has it.
+/// Evaluates one policy for each of its bindings.
 async fn ask_bound<'o>(
     round: &PolicyRound<'o>,
     hook: &Hook<Validating>,
@@ -91,7 +92,7 @@ async fn ask_bound<'o>(
             let began = Instant::now();
             let input = round.input(seen, &namespace, param);
             let conditions = round.match_conditions(head, &input, figures);
-            // Under `Ignore` a condition that fails leaves the policy out.
+            // With the failure policy `Ignore`, a failed condition excludes the policy.
             if conditions.is_err() && head.ignores_failures {
                 continue;
             }
@@ -103,7 +104,7 @@ async fn ask_bound<'o>(
     Ok(())
 }
 
-/// Tells the client and the audit log.
+/// Passes warnings on to the client, and annotations to the audit log; returns the refusal.
 fn tell(said: Verdicts, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
     for (name, value) in said.annotations() {
         attributes.told.annotate(name, &value);
@@ -114,7 +115,7 @@ fn tell(said: Verdicts, attributes: &Attributes<'_>, object: &Value) -> Result<(
     Err(denial.into_status(&version.group, &version.names.plural, denied_name(attributes, object)))
 }
 
-/// Counts what did not simply pass; the time of a policy is shared by its validations.
+/// Counts the validations that did not simply pass; the time of a policy is divided among them.
 fn count(figures: &Figures, head: &Head, binding: &PolicyBinding, verdict: &PolicyVerdict, took: Duration) {
     let took = took / u32::try_from(verdict.decisions.len()).unwrap_or(u32::MAX).max(1);
     let counted = |action, message: &str| figures.checked(&head.name, &binding.name, action, message, took);

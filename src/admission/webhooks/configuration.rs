@@ -1,4 +1,4 @@
-//! A stored configuration, read once for all requests.
+//! A webhook configuration, decoded once for all requests.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::policy::{Criteria, conditions};
 use crate::value::{Value, base64};
 use crate::webhook::{Address, Endpoint, SERVICE_PORT};
 
-/// The two kinds of configurations.
+/// The two kinds of webhook configurations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WebhookKind {
     Mutating,
@@ -43,20 +43,21 @@ pub struct Webhook {
     pub configuration: String,
     pub name: String,
     pub criteria: Criteria,
-    /// Whether requests go on where the webhook fails.
+    /// Whether requests continue if the webhook fails.
     pub is_ignored: bool,
     /// Whether it may be called for a dry run.
     pub side_effects: SideEffects,
     pub timeout: Duration,
-    /// `None` where it takes none that this server speaks.
+    /// `None` if it accepts no version that this server supports.
     pub review_version: Option<AdmissionReviewVersion>,
-    /// Whether it is called again where others have changed the object since.
+    /// Whether it is called again if other webhooks or policies have changed the object
+    /// since.
     pub is_reinvoked: bool,
     pub conditions: Vec<Expression>,
     pub endpoint: Endpoint,
 }
 
-/// What a configuration says of side effects.
+/// The side effects that a configuration declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SideEffects {
     NoneOnDryRun,
@@ -65,7 +66,7 @@ pub enum SideEffects {
 }
 
 impl Configuration {
-    /// Reads a configuration that has been validated.
+    /// Decodes a configuration that has been validated.
     pub fn decode(configuration: &Value) -> Self {
         let name = configuration.str_at(&["metadata", "name"]);
         let webhooks = configuration.items_at(&["webhooks"]).iter();
@@ -75,7 +76,7 @@ impl Configuration {
 
 impl Webhook {
     fn decode(configuration: &str, webhook: &Value) -> Self {
-        /// What a configuration that names no timeout was given.
+        /// The default of `timeoutSeconds`.
         const TIMEOUT_SECONDS: u64 = 10;
         let is = |name: &str, wanted: &str| webhook.str_at(&[name]) == wanted;
         let seconds = webhook.get("timeoutSeconds").and_then(Value::as_i64).and_then(|seconds| seconds.try_into().ok());

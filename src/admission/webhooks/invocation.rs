@@ -16,8 +16,8 @@ use crate::policy::evaluation::{Activation, CONDITIONS_BUDGET};
 use crate::value::Value;
 
 impl<S: WebhookSource> Webhooks<S> {
-    /// The version that `webhook` is to be called in; `None` where it is not concerned. Its conditions are asked later,
-    /// with the objects in that version.
+    /// The version in which `webhook` is to be called; `None` if it does not apply. Its match
+    /// conditions are evaluated later, with the objects in that version.
     pub(super) async fn concerned(
         &self,
         webhook: &Webhook,
@@ -27,7 +27,8 @@ impl<S: WebhookSource> Webhooks<S> {
         matcher.version(&webhook.criteria, object, &self.source).await.map_err(MatchError::into_status)
     }
 
-    /// Whether the conditions of `webhook` hold; where that can't be told, the failure policy decides.
+    /// Whether the match conditions of `webhook` hold; if that can't be decided, the failure policy
+    /// decides.
     pub(super) fn fulfils(
         &self,
         webhook: &Webhook,

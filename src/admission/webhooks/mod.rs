@@ -1,22 +1,27 @@
-//! `MutatingAdmissionWebhook` and `ValidatingAdmissionWebhook`: webhooks that configurations name.
+//! `MutatingAdmissionWebhook` and `ValidatingAdmissionWebhook`: the webhooks of webhook
+//! configurations.
 //!
-//! In: a write, and the configurations as they are stored at that moment. Out: the object as webhooks left it, or the
-//! refusal of one of them. No lock is held and nothing is queued while a webhook is waited for: whoever waits is the
-//! request alone that it was called for.
+//! Input: a write, and the configurations as they are stored at that moment. Output: the object as the
+//! webhooks left it, or the refusal by one of them.
 //!
-//! - `admission::webhooks` is the step; `review` (what is said and what an answer is worth) is pure, and so are the rules,
-//!   selectors and match conditions that webhooks share with policies (`policy`). What it needs of a resource (its versions, conversion, defaults, pruning) it
-//!   asks of `Forms`, what is stored of `Source`; the registry is behind both, so the layers stay.
-//! - Configurations are read from the view for each write and kept decoded by their revision, expressions compiled.
-//!   So they take effect with the write that changes them, and nobody has to be told.
-//! - Mutating webhooks run inside the loop that repeats a write: after a lost race they see the object as it is then,
-//!   as in the reference. An object in the version of a webhook is only defaulted between webhooks; it is pruned
-//!   once, when it goes back.
-//! - No lock is held, and nothing is queued, over a call. What a request holds that others need is its place among
-//!   those at work. It gives that up for one aside (`webhook::patience`, `http::limits`): there are as many of these,
-//!   so that a webhook that hangs bounds memory and stops nobody but those who wait for it.
-//! - What a webhook sets is nobody's: ownership is computed before admission, and only mended after it where it was
-//!   broken.
+//! - `admission::webhooks` is the step; `review` (the request to a webhook and the meaning of its
+//!   answer) is pure, and so are the rules, selectors and match conditions that webhooks share with
+//!   policies (`policy`). What the step needs of a resource (its versions, conversion, defaults,
+//!   pruning) it gets from `Forms`, and stored configurations from `WebhookSource`; the registry
+//!   implements both, so the layers stay separate.
+//! - Configurations are read from the view for each write, and cached by revision with compiled
+//!   expressions. So they take effect with the write that changes them, and no notification is
+//!   needed.
+//! - Mutating webhooks run inside the loop that retries a write: after a conflict they see the
+//!   object as it is then, as in Kubernetes. Between webhooks, an object in the version of a
+//!   webhook is only defaulted; it is pruned once, when it is converted back.
+//! - No lock is held, and nothing is queued, during a call: only the request waits that the webhook
+//!   was called for. What a request holds that others need is its place among the requests in
+//!   flight. It gives that up for one in a separate pool (`webhook::patience`, `http::limits`) of
+//!   the same size, so a webhook that hangs uses bounded memory and blocks only the requests that
+//!   wait for it.
+//! - Fields that a webhook sets have no owner: ownership is computed before admission, and only
+//!   repaired afterwards if it was broken.
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/webhook`, release 1.37.
 
@@ -50,10 +55,11 @@ pub use configuration::{Configuration, Webhook, WebhookKind};
 /// The group of the configurations.
 const GROUP: &str = "admissionregistration.k8s.io";
 
-/// The code that is counted for a webhook that gave no answer, or none that can be read.
+/// The code that is counted for a webhook without an answer, or with one that can't be decoded.
 const UNAVAILABLE: u16 = 503;
 
-/// Kinds that no stored webhook is asked about: one that refuses everything could not be removed any more.
+/// Kinds that no stored webhook applies to: a webhook that refuses everything could not be removed
+/// any more.
 const EXEMPT: [&str; 6] = [
     "ValidatingWebhookConfiguration",
     "MutatingWebhookConfiguration",
@@ -63,23 +69,24 @@ const EXEMPT: [&str; 6] = [
     "MutatingAdmissionPolicyBinding",
 ];
 
-/// Where the step learns of configurations.
+/// The source of configurations.
 #[async_trait]
 pub trait WebhookSource: NamespaceLabels {
-    /// The configurations of a kind as they are now: those that stand in files, then those that are stored, by their names.
+    /// The configurations of a kind as of now: those from files, then the stored ones, sorted by
+    /// name.
     async fn configurations(&self, kind: WebhookKind) -> Result<Vec<Arc<Configuration>>, Status>;
 
-    /// Those that stand in files.
+    /// The configurations from files.
     fn in_files(&self) -> Vec<Arc<Configuration>>;
 }
 
-/// The step of admission that calls webhooks.
+/// The admission step that calls webhooks.
 pub struct Webhooks<S> {
     pub source: S,
     pub client: Arc<WebhookClient>,
-    /// Who calls them.
+    /// The credentials for the calls.
     pub credentials: Arc<Credentials>,
-    /// Whom the variable `authorizer` of match conditions asks.
+    /// The authorizer behind the variable `authorizer` of match conditions.
     pub authorizer: Arc<dyn auth::Authorizer>,
     pub figures: Arc<Figures>,
     pub mutating: bool,
@@ -110,7 +117,7 @@ impl<S: WebhookSource> Admission for Webhooks<S> {
 }
 
 impl<S> Webhooks<S> {
-    /// Where a webhook is, with the credentials for its host.
+    /// The endpoint of a webhook, with the credentials for its host.
     fn endpoint<'w>(&self, webhook: &'w Webhook) -> Cow<'w, Endpoint> {
         match self.credentials.of(&webhook.endpoint.address) {
             None => Cow::Borrowed(&webhook.endpoint),
@@ -126,16 +133,18 @@ fn is_exempt(attributes: &Attributes<'_>) -> bool {
 /// Why a webhook gives no verdict.
 #[derive(Clone, Debug, PartialEq)]
 enum VerdictError {
-    /// The call failed, with the code that is counted: what becomes of the request is the configuration's to say.
+    /// The call failed, with the code that is counted: the failure policy decides about the
+    /// request.
     Failed(String, u16),
     /// The webhook refuses the request.
     Refused(Status),
-    /// The webhook can't be asked, or wants what can't be done: the request fails, whatever the configuration says.
+    /// The webhook can't be called, or its answer can't be applied: the request fails, whatever the
+    /// failure policy.
     Broken(Status),
 }
 
 impl VerdictError {
-    /// What the request is answered with that fails for it.
+    /// The answer to a request that fails for this reason.
     fn into_status(self, webhook: &Webhook) -> Status {
         match self {
             VerdictError::Failed(why, _) => {
@@ -146,7 +155,7 @@ impl VerdictError {
     }
 }
 
-/// The objects of a request, in the version that a webhook takes.
+/// The objects of a request, in the version that a webhook accepts.
 #[derive(Clone, Copy)]
 struct SentObjects<'s> {
     version: &'s ServedVersion,
@@ -160,7 +169,7 @@ impl<S: WebhookSource> Webhooks<S> {
         if is_exempt(attributes) { Ok(self.source.in_files()) } else { self.source.configurations(kind).await }
     }
 
-    /// Counts what came of a webhook.
+    /// Counts the outcome of a webhook.
     fn count(
         &self,
         webhook: &Webhook,
@@ -185,7 +194,7 @@ impl<S: WebhookSource> Webhooks<S> {
         });
     }
 
-    /// Calls a webhook: its verdict, unless that is a refusal.
+    /// Calls a webhook and returns its verdict; a refusal is an error.
     async fn call(
         &self,
         webhook: &Webhook,
@@ -235,7 +244,7 @@ impl<S: WebhookSource> Webhooks<S> {
     }
 }
 
-/// Passes on what a webhook says beside its verdict.
+/// Passes on the annotations and warnings of a webhook.
 fn tell(webhook: &Webhook, attributes: &Attributes<'_>, verdict: &WebhookVerdict) {
     for (key, text) in &verdict.audit_annotations {
         let name = format!("{}/{key}", webhook.name);

@@ -1,4 +1,5 @@
-//! Mutating webhooks: one after the other, each sees what those before it made of the object.
+//! Mutating webhooks: they are called one after the other, and each sees the object as the previous
+//! ones left it.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,15 +15,15 @@ use crate::patch::PatchError;
 use crate::patch::json_patch::Patch;
 use crate::value::{Value, go_quote, json};
 
-/// The annotation of the audit log that says what a webhook did.
+/// The audit annotation about what a webhook did.
 const MUTATION: &str = "mutation.webhook.admission.k8s.io";
 
-/// The objects of the request in the version that the last webhook took.
+/// The objects of the request in the version that the last webhook accepted.
 struct Versioned {
     version: Arc<ServedVersion>,
     object: Value,
     old: Value,
-    /// Whether a webhook has written to the object since it came into this version.
+    /// Whether a webhook has changed the object since it was converted to this version.
     is_dirty: bool,
 }
 
@@ -33,7 +34,8 @@ impl Versioned {
 }
 
 impl<S: WebhookSource> Webhooks<S> {
-    /// Calls all that are concerned; in the second round those that ask for it, if the object was changed after them.
+    /// Calls all webhooks that apply; in the second round only those that ask for it, if the object
+    /// was changed after them.
     pub(super) async fn call_mutating(
         &self,
         configurations: &[Arc<Configuration>],
@@ -63,7 +65,8 @@ impl<S: WebhookSource> Webhooks<S> {
             let seen = versioned.as_ref().map_or(&*object, |versioned| &versioned.object);
             let Some(version) = self.concerned(webhook, &matcher, seen).await? else { continue };
             let name = format!("{}/{}", webhook.configuration, webhook.name);
-            // The conditions of webhooks that will not be called again are evaluated, too: they may refuse the request.
+            // Match conditions are evaluated even if the webhook will not be called again: they may
+            // refuse the request.
             let asks = !webhook.conditions.is_empty();
             let is_called = asked.asks(&name, round);
             if !asks && !is_called {
@@ -103,7 +106,7 @@ impl<S: WebhookSource> Webhooks<S> {
         Ok(())
     }
 
-    /// Calls the webhook and applies its patch; whether the object is another one now.
+    /// Calls the webhook and applies its patch; returns whether the patch changes the object.
     async fn call_and_patch(
         &self,
         webhook: &Webhook,
@@ -138,7 +141,7 @@ impl<S: WebhookSource> Webhooks<S> {
     }
 }
 
-/// The patch of a verdict; `None` where it has none, or one that does nothing.
+/// The patch of a verdict; `None` if it has none, or an empty one.
 fn decode_patch(verdict: &WebhookVerdict) -> Result<Option<Patch>, VerdictError> {
     if verdict.patch.is_empty() {
         return Ok(None);
@@ -153,7 +156,7 @@ fn decode_patch(verdict: &WebhookVerdict) -> Result<Option<Patch>, VerdictError>
     Ok(Some(patch).filter(|patch| !patch.is_empty()))
 }
 
-/// The objects in `version`: as they were before, or made of the request's own.
+/// The objects in `version`: those of the previous webhook, or converted from the request's own.
 async fn bring(
     before: Option<Versioned>,
     attributes: &Attributes<'_>,
@@ -174,13 +177,13 @@ async fn bring(
     })
 }
 
-/// What webhooks made of the object, in the version of the request.
+/// The object that the webhooks returned, in the version of the request.
 async fn settle(versioned: Versioned, attributes: &Attributes<'_>) -> Result<Value, Status> {
     let object = convert(versioned.object, attributes, attributes.version).await?;
     attributes.forms.settle(object).map_err(|error| Status::plain(500, &error.to_string()))
 }
 
-/// An object in another version, if there is one.
+/// Converts an object to another version; null and scales are left unchanged.
 pub(super) async fn convert(
     object: Value,
     attributes: &Attributes<'_>,

@@ -1,7 +1,7 @@
-//! What is said to a webhook, and what its answer is worth.
+//! The request that is sent to a webhook, and the meaning of its answer.
 //!
-//! In: a request as a webhook is to see it; the webhook's answer. Out: the bytes of an `AdmissionReview`; the verdict, or
-//! Kubernetes' words for what is wrong with the answer.
+//! Input: a request as a webhook sees it; the webhook's answer. Output: the bytes of an
+//! `AdmissionReview`; the verdict, or an error in the words of Kubernetes.
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/webhook/request`, release 1.37.
 
@@ -18,7 +18,7 @@ use crate::value::{Map, Value, base64, go_quote, json};
 const GROUP: &str = "admission.k8s.io";
 const KIND: &str = "AdmissionReview";
 
-/// How a review is written.
+/// The version of a review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdmissionReviewVersion {
     V1,
@@ -26,7 +26,7 @@ pub enum AdmissionReviewVersion {
 }
 
 impl AdmissionReviewVersion {
-    /// The first of a webhook's `admissionReviewVersions` that this server speaks.
+    /// The first of a webhook's `admissionReviewVersions` that this server supports.
     pub fn choose(versions: &[Value]) -> Option<Self> {
         versions.iter().find_map(|version| match version.as_str() {
             Some("v1") => Some(AdmissionReviewVersion::V1),
@@ -43,7 +43,7 @@ impl AdmissionReviewVersion {
     }
 }
 
-/// The body of a call: compact JSON.
+/// Encodes the body of a call as compact JSON.
 pub fn encode(version: AdmissionReviewVersion, uid: &str, mut request: Value, object: &Value, old: &Value) -> Vec<u8> {
     let fields = request.make_object();
     fields.insert("uid", Value::from(uid));
@@ -56,27 +56,27 @@ pub fn encode(version: AdmissionReviewVersion, uid: &str, mut request: Value, ob
     })
 }
 
-/// What a webhook says.
+/// The verdict of a webhook.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WebhookVerdict {
     pub allowed: bool,
-    /// Why it is refused; `None` where that is not said.
+    /// The reason for a refusal; `None` if there is none.
     pub status: Option<Status>,
-    /// Empty for none.
+    /// Empty if there is no patch.
     pub patch: Vec<u8>,
     pub patch_type: String,
     pub audit_annotations: BTreeMap<String, String>,
     pub warnings: Vec<String>,
 }
 
-/// Why an answer is not a verdict: it can't be read, or says what it must not.
+/// Why an answer is not a verdict: it can't be decoded, or is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WebhookAnswerError {
     Unreadable(String),
     Invalid(String),
 }
 
-/// Reads the answer to the call `uid`; one of a webhook that may not change the object has no patch.
+/// Decodes the answer to the call `uid`; it must not contain a patch unless `may_patch`.
 pub fn verdict(
     version: AdmissionReviewVersion,
     uid: &str,
@@ -93,7 +93,7 @@ pub fn verdict(
     let response = response.ok_or_else(absent)?;
     let Response { uid: answered_uid, patch_type, mut verdict } = response;
     if version == AdmissionReviewVersion::V1Beta1 {
-        // Neither type nor uid were looked at then, and a patch had one type.
+        // In v1beta1, neither the type nor the uid is checked, and every patch is a JSON patch.
         let is_patch = may_patch && !verdict.patch.is_empty();
         verdict.patch_type = if is_patch { "JSONPatch".to_owned() } else { String::new() };
         return Ok(verdict);
@@ -132,7 +132,7 @@ struct Response {
 }
 
 impl Response {
-    /// The response of a review; `None` where there is none.
+    /// Decodes the response of a review; `None` if there is none.
     fn decode(review: &Value) -> Result<Option<Self>, UnmarshalError> {
         let mut response = None;
         TypedDecoder::run(|typed| {
@@ -171,7 +171,7 @@ impl Response {
     }
 }
 
-/// Bytes, which Go reads from base64 and from a list of numbers.
+/// Decodes bytes, which Go accepts as base64 or as a list of numbers.
 fn decode_bytes<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Vec<u8>, Stop> {
     if matches!(value, Value::Array(_)) {
         let bytes = typed.list(value, "[]uint8", |typed, item| Ok(typed.uint8(item).unwrap_or_default()))?;
@@ -187,7 +187,7 @@ fn decode_bytes<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Ve
     })
 }
 
-/// A Status as a webhook gives it, of which Kubernetes takes over everything.
+/// Decodes a Status from a webhook; Kubernetes takes over all of it.
 fn decode_status<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<Status, Stop> {
     let mut status = Status::default();
     typed.structure(value, "Status", |typed, name, value| {
@@ -203,7 +203,7 @@ fn decode_status<'v>(typed: &mut TypedDecoder<'v>, value: &'v Value) -> Result<S
     Ok(status)
 }
 
-/// The refusal of the webhook `name`.
+/// The refusal by the webhook `name`.
 pub fn refusal(name: &str, status: Option<Status>) -> Status {
     const CODE_MIN: u16 = 400;
     let mut status = status.unwrap_or_default();
@@ -216,7 +216,7 @@ pub fn refusal(name: &str, status: Option<Status>) -> Status {
     status
 }
 
-/// The annotation of the audit log that says whether a webhook changed an object.
+/// The audit annotation that says whether a webhook changed an object.
 pub fn mutation(configuration: &str, webhook: &str, mutated: bool) -> String {
     let mut fields = Map::new();
     fields.insert("configuration", Value::from(configuration));

@@ -1,4 +1,4 @@
-//! Validating webhooks: all at once, as none of them changes anything.
+//! Validating webhooks: all are called at once, as none of them changes anything.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,7 +14,7 @@ use crate::crd::ServedVersion;
 use crate::meta::Status;
 use crate::value::Value;
 
-/// The annotation of the audit log that names a webhook that failed and was passed over.
+/// The audit annotation that names a webhook whose failure was ignored.
 const FAILED_OPEN: &str = "failed-open.validating.webhook.admission.k8s.io";
 
 /// The objects of the request in one version.
@@ -25,7 +25,7 @@ struct Versioned {
 }
 
 impl<S: WebhookSource> Webhooks<S> {
-    /// Calls all that are concerned; the first that refuses is told.
+    /// Calls all webhooks that apply; the first refusal is returned.
     pub(super) async fn call_validating(
         &self,
         configurations: &[Arc<Configuration>],
@@ -59,7 +59,8 @@ impl<S: WebhookSource> Webhooks<S> {
             .enumerate()
             .map(|(index, (webhook, at))| self.call_one(webhook, index, attributes, forms[at].sent()))
             .collect();
-        // Even after a refusal all are waited for: what they have to say beside it counts.
+        // Even after a refusal, all calls are waited for, because of their warnings and
+        // annotations.
         let mut refused = None;
         while let Some(outcome) = calls.next().await {
             if let Err(status) = outcome {

@@ -1,7 +1,8 @@
-//! Tokens of service accounts: JSON web tokens that this server signs and knows again.
+//! Service account tokens: JSON web tokens that this server signs and verifies.
 //!
-//! In: whom a token is for and what it is bound to; later, the token. Out: the token; later, its [`Claims`], once signature,
-//! issuer, audience and time are right. Whether the account is still there is not known here.
+//! Input: whom a token is for and what it is bound to; later, the token. Output: the token; later, its
+//! [`Claims`], once signature, issuer and audience are verified. The caller checks the times, and
+//! whether the account still exists.
 //!
 //! Source: `pkg/serviceaccount` of Kubernetes and its error texts, release 1.36.
 
@@ -24,11 +25,11 @@ use crate::value::{Value, json};
 /// Why claims can't be signed.
 pub type SignError = jsonwebtoken::errors::Error;
 
-/// The allowed clock skew.
+/// The allowed clock skew, in seconds.
 pub const LEEWAY_S: i64 = 60;
 /// How many tokens with verified signatures are cached.
 const VERIFIED_MAX: usize = 1_000;
-/// What a token says, in the order of its text.
+/// The claims of a token, in the order of its text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claims {
     #[serde(default, rename = "aud")]
@@ -49,7 +50,7 @@ pub struct Claims {
     pub subject: String,
 }
 
-/// The account that a token is for, and the objects without which the token is not valid.
+/// The account that a token is for, and the objects that it is bound to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
     pub namespace: String,
@@ -60,7 +61,8 @@ pub struct About {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<NamedObject>,
     pub serviceaccount: NamedObject,
-    /// The time after which its use causes a warning, in seconds since 1970, if its lifetime was extended.
+    /// The time after which the use of the token causes a warning, in seconds since 1970, if its
+    /// lifetime was extended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warnafter: Option<i64>,
 }
@@ -73,7 +75,8 @@ pub struct NamedObject {
 }
 
 impl Claims {
-    /// Whether the token is valid at a time, in seconds since 1970; otherwise the error is the reason.
+    /// Checks that the token is valid at a time, in seconds since 1970; otherwise the error is the
+    /// reason.
     pub fn check_time(&self, now_s: i64) -> Result<(), TokenError> {
         if now_s.saturating_add(LEEWAY_S) < self.not_before_s {
             Err(TokenError::NotYetValid)
@@ -86,12 +89,12 @@ impl Claims {
         }
     }
 
-    /// The unique id of this token.
+    /// The unique id of this token, as the user's extra value holds it.
     pub fn credential_id(&self) -> String {
         format!("JTI={}", self.id)
     }
 
-    /// The user that the account is.
+    /// The user that stands for the account.
     pub fn user(&self) -> UserInfo {
         let About { namespace, node, pod, serviceaccount, .. } = &self.about;
         let groups = UserInfo::account_groups(namespace);
@@ -115,34 +118,38 @@ impl Claims {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnToken {
     pub claims: Arc<Claims>,
-    /// Its audiences, out of the wanted ones.
+    /// Its audiences, as far as they were asked for.
     pub audiences: Vec<String>,
 }
 
 /// Issues and verifies tokens.
 pub struct TokenIssuer {
-    /// URLs; clients compare them, and they need not be reachable. The first one issues, all are accepted.
+    /// The issuer's names. They are URLs that clients compare; they need not be reachable. The
+    /// first one is put into new tokens, all are accepted.
     names: Vec<String>,
     /// The default audiences of tokens; to be accepted here, a token needs one of them.
     api_audiences: Vec<String>,
     key: SigningKey,
     /// The keys that tokens may be signed with.
     known: Vec<VerifyingKey>,
-    /// Those that signed before this issuer's ways and another's parted.
+    /// The keys of the issuers that this one was copied from.
     inherited: Vec<Inherited>,
-    /// By digest, tokens whose signature was verified, which takes longer than all the rest.
+    /// Tokens whose signature was verified, by digest: the verification takes longer than all the
+    /// rest.
     verified: Mutex<HashMap<[u8; 32], Arc<Claims>>>,
 }
 
 impl TokenIssuer {
-    /// Issues in the first of `names` with `key`; accepts tokens of all of them that are signed with it.
+    /// An issuer that signs with `key` under the first of `names`, and accepts tokens of all these
+    /// names that are signed with it.
     pub fn new(names: Vec<String>, api_audiences: Vec<String>, key: SigningKey) -> Self {
         let known = vec![key.public.clone()];
         TokenIssuer { names, api_audiences, key, known, inherited: Vec::new(), verified: Mutex::default() }
     }
 
-    /// The issuer of a copy of the control plane: it signs with `key`, and accepts what was issued here until now.
-    /// Tokens from now on are only accepted by the control plane that issued them.
+    /// The issuer of a copy of the control plane: it signs with `key`, and accepts the tokens that
+    /// were issued here until now. Later tokens are only accepted by the control plane that issued
+    /// them.
     pub fn heir(&self, key: SigningKey) -> Self {
         let until = Stamp::now();
         let own = self.known.iter().map(|key| Inherited { key: key.clone(), until });
@@ -150,12 +157,13 @@ impl TokenIssuer {
         TokenIssuer { inherited, ..TokenIssuer::new(self.names.clone(), self.api_audiences.clone(), key) }
     }
 
-    /// The keys that tokens may be signed with.
+    /// The keys that tokens may be signed with, inherited ones included.
     fn keys(&self) -> impl Iterator<Item = &VerifyingKey> {
         self.known.iter().chain(self.inherited.iter().map(|inherited| &inherited.key))
     }
 
-    /// The same issuer, which only accepts tokens that are signed with one of `known`.
+    /// The same issuer, which only accepts tokens that are signed with one of `known` or an
+    /// inherited key.
     pub fn knowing(self, known: Vec<VerifyingKey>) -> Self {
         TokenIssuer { known, ..self }
     }
@@ -168,22 +176,25 @@ impl TokenIssuer {
         &self.api_audiences
     }
 
-    /// Signs `claims`, of which the issuer is filled in.
+    /// Signs `claims` after setting their issuer.
     pub fn issue(&self, claims: Claims) -> Result<String, SignError> {
         self.sign(&Claims { issuer: self.name().to_owned(), ..claims })
     }
 
-    /// A signed token with `claims`.
+    /// Signs `claims` and returns the token.
     pub(super) fn sign(&self, claims: &impl Serialize) -> Result<String, SignError> {
         let header =
             Header { typ: None, kid: Some(self.key.public.id.clone()), ..Header::new(self.key.public.algorithm) };
         jsonwebtoken::encode(&header, claims, &self.key.private)
     }
 
-    /// The contents of a token for one or more of `audiences`, and these audiences; `None` for a token of another
-    /// issuer.
+    /// Returns the claims of a token, and those of `audiences` that it is for; `None` for a token
+    /// of another issuer.
     ///
-    /// Errors: why a token that names us as its issuer is not ours, or not for these.
+    /// # Errors
+    ///
+    /// The token names this issuer, but it was not signed here, or it is not for any of
+    /// `audiences`.
     pub fn read(&self, token: &str, audiences: &[String]) -> Result<Option<OwnToken>, TokenError> {
         let Some(key_id) = key_id_of(token, |issuer| self.names.iter().any(|name| issuer == *name)) else {
             return Ok(None);
@@ -208,9 +219,12 @@ impl TokenIssuer {
         Ok(claims)
     }
 
-    /// The claims of a token that one of the keys has signed; `issued` is its time of issue, if it has one.
+    /// The claims of a token that is signed with one of the keys; `issued` returns its time of
+    /// issue, if it has one.
     ///
-    /// Errors: none of the keys has.
+    /// # Errors
+    ///
+    /// No key has the id `key_id`, or none has signed the token.
     pub(super) fn signed<C: DeserializeOwned>(
         &self,
         token: &str,
@@ -234,7 +248,8 @@ impl TokenIssuer {
         self.verified.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The document at `/.well-known/openid-configuration`; `None` where the issuer's name may not have one.
+    /// The document at `/.well-known/openid-configuration`; `None` if the issuer's name is not a
+    /// URL that may have one.
     pub fn discovery(&self, key_set_url: &str) -> Option<Value> {
         let name = self.name();
         let may = name.starts_with("https://") && !name.contains(['?', '#']);
@@ -256,8 +271,8 @@ impl TokenIssuer {
     }
 }
 
-/// The id of the key that a token says it was signed with, if it is well formed and its issuer is one of ours; nothing of it is
-/// verified.
+/// The id of the key that a token claims to be signed with, if the token is well formed and its
+/// issuer is ours; nothing is verified.
 pub(super) fn key_id_of(token: &str, is_ours: impl Fn(&str) -> bool) -> Option<String> {
     let mut parts = token.split('.');
     let (header, payload, signature) = (parts.next()?, parts.next()?, parts.next()?);
@@ -269,7 +284,7 @@ pub(super) fn key_id_of(token: &str, is_ours: impl Fn(&str) -> bool) -> Option<S
     (is_whole && is_ours(payload.str_at(&["iss"]))).then_some(key_id)
 }
 
-/// The audiences of a token, of those that were asked about.
+/// Those of the wanted audiences that a token has; an error if there are none.
 pub(super) fn common_audiences(own: &[String], wanted: &[String]) -> Result<Vec<String>, TokenError> {
     let common: Vec<_> = wanted.iter().filter(|wanted| own.contains(wanted)).cloned().collect();
     if common.is_empty() {
@@ -278,18 +293,19 @@ pub(super) fn common_audiences(own: &[String], wanted: &[String]) -> Result<Vec<
     Ok(common)
 }
 
-/// A key that another control plane also signs with.
+/// A key that another control plane signs with.
 #[derive(Clone)]
 struct Inherited {
     key: VerifyingKey,
-    /// Later signatures with it are those of the other control plane.
+    /// Later signatures with it belong to the other control plane.
     until: Stamp,
 }
 
-/// When a token was issued, by the machine's clock: milliseconds since 1970 and 12 bits of their fractions, in some 0.25 µs.
+/// When a token was issued, by the machine's clock: milliseconds since 1970, and 12 bits of their
+/// fraction, in units of about 0.25 µs.
 ///
-/// It is in the token's id, which is a UUID of version 7. What the token says itself of its time follows a clock that may be
-/// set, in whole seconds.
+/// It is part of the token's id, a UUID of version 7. The times in the token's claims follow a
+/// clock that may be set, and are in whole seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Stamp(u64);
 
@@ -303,7 +319,7 @@ impl Stamp {
         Stamp(millis << FRACTION_BITS | fraction)
     }
 
-    /// The stamp in an id; `None` if it has none.
+    /// The stamp in an id; `None` if the id is not a UUID of version 7.
     fn of(id: &str) -> Option<Self> {
         const VERSION: usize = 7;
         let id = Uuid::parse_str(id).ok().filter(|id| id.get_version_num() == VERSION)?;
@@ -325,7 +341,7 @@ pub fn new_token_id() -> String {
 /// The claims of a token, if it was signed with the private half of `key`.
 fn signed_with<C: DeserializeOwned>(token: &str, key: &VerifyingKey) -> Option<C> {
     let mut validation = Validation::new(key.algorithm);
-    // These are checked elsewhere, with Kubernetes' words.
+    // These are checked elsewhere, with the error texts of Kubernetes.
     validation.required_spec_claims.clear();
     validation.validate_exp = false;
     validation.validate_aud = false;

@@ -1,4 +1,4 @@
-//! Tokens that are issued, and those that are refused.
+//! Tests of tokens that are issued, and of those that are refused.
 
 use jsonwebtoken::{Algorithm, EncodingKey};
 
@@ -11,7 +11,7 @@ fn issuer() -> TokenIssuer {
     TokenIssuer::new(vec![ISSUER.to_owned()], vec!["api".to_owned()], key)
 }
 
-/// The point of the issuer's key, as its document tells it.
+/// The public point of the issuer's key, from its key set.
 fn point_of(issuer: &TokenIssuer) -> Vec<u8> {
     let keys = issuer.key_set();
     let key = &keys.items_at(&["keys"])[0];
@@ -37,7 +37,7 @@ fn audiences(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
 }
 
-/// A token of these parts, in JSON, with that signature.
+/// A token with this header and payload, in JSON, and this signature.
 fn forge(header: &str, payload: &str, signature: &[u8]) -> String {
     let encode = |part: &[u8]| URL_SAFE_NO_PAD.encode(part);
     format!("{}.{}.{}", encode(header.as_bytes()), encode(payload.as_bytes()), encode(signature))
@@ -144,7 +144,7 @@ fn a_token_that_was_not_signed_with_our_key_is_refused() {
     let own = |alg: &str| format!(r#"{{"alg":"{alg}","kid":"{}"}}"#, issuer.key.public.id);
     let tampered = [parts[0], &URL_SAFE_NO_PAD.encode(&payload), parts[2]].join(".");
     let hmac = {
-        // The public key is not a secret, and must not be taken for one.
+        // The public key is not a secret, and must not be accepted as an HMAC key.
         let key = EncodingKey::from_secret(&point_of(&issuer));
         assert!(jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims(), &key).is_err());
         forge(&own("HS256"), &payload, &Sha256::digest(point_of(&issuer)))

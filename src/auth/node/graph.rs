@@ -1,7 +1,8 @@
-//! Which objects a node needs: those that lead to it by what pods and volumes name.
+//! The objects that a node needs: those that lead to it by the references of pods and volumes.
 //!
-//! In: pods, PersistentVolumes and objects that name a node, one by one, as they are stored. Out: whether an object leads to a
-//! node. A way has three steps at most: a secret of a volume, the volume, its claim, the node of a pod that has the claim.
+//! Input: pods, PersistentVolumes and objects that name a node, one by one, as they are stored. Out:
+//! whether an object leads to a node. The longest path is: a secret of a volume, the volume, its
+//! claim, the node of a pod that uses the claim.
 //!
 //! Source: `plugin/pkg/auth/authorizer/node/graph.go`, release 1.36.
 
@@ -11,7 +12,7 @@ use super::references::{config_maps, resource_claims, secrets, secrets_of_volume
 use crate::value::Value;
 use crate::work;
 
-/// A pod with this annotation was created by its node, and so grants it nothing.
+/// The annotation of a mirror pod: it was created by its node, and so grants the node nothing.
 const MIRROR: &str = "kubernetes.io/config.mirror";
 
 /// An object: its plural, its namespace and its name.
@@ -32,17 +33,17 @@ impl Vertex {
     }
 }
 
-/// The objects, and where each leads to.
+/// The objects, and where each of them leads to.
 #[derive(Debug, Default)]
 pub struct Graph {
-    /// How many objects link the one to the other.
+    /// For each edge, how many stored objects contribute it.
     edges: HashMap<Vertex, HashMap<Vertex, usize>>,
-    /// The edges of each stored object.
+    /// The edges that each stored object contributes.
     said: HashMap<(&'static str, String), Vec<(Vertex, Vertex)>>,
 }
 
 impl Graph {
-    /// Records the object of `plural` that is stored under `key`; `None` if it is gone.
+    /// Records the object of `plural` that is stored under `key`; `None` if it was deleted.
     pub fn set(&mut self, plural: &'static str, key: &str, object: Option<&Value>) {
         let source = (plural, key.to_owned());
         for (from, to) in self.said.remove(&source).unwrap_or_default() {
@@ -72,7 +73,7 @@ impl Graph {
         }
     }
 
-    /// Whether an object leads to a node.
+    /// Whether there is a path from an object to a node.
     pub fn leads(&self, from: &Vertex, node: &Vertex) -> bool {
         let (mut seen, mut left) = (HashSet::new(), vec![from]);
         while let Some(vertex) = left.pop() {
@@ -87,7 +88,7 @@ impl Graph {
     }
 }
 
-/// The edges of an object.
+/// The edges that an object contributes.
 fn edges(plural: &'static str, object: &Value) -> Vec<(Vertex, Vertex)> {
     let (namespace, name) = (object.str_at(&["metadata", "namespace"]), object.str_at(&["metadata", "name"]));
     let itself = Vertex::new(plural, namespace, name);

@@ -1,8 +1,8 @@
-//! What nodes may do: what is theirs, and what their pods need.
+//! What nodes may do: access their own objects, and those that their pods need.
 //!
-//! In: a node's request, and the graph of what leads to nodes. Out: whether it is allowed, or why this authorizer has
-//! no opinion, so that another may allow it. What a node may write is checked by admission (NodeRestriction), which
-//! knows the object.
+//! Input: a node's request, and the graph of objects that lead to nodes. Output: whether the request is
+//! allowed, or why this authorizer has no opinion, in which case another one may allow it. What a
+//! node may write is checked by admission (NodeRestriction), which knows the object.
 //!
 //! Source: `plugin/pkg/auth/authorizer/node/node_authorizer.go`, release 1.36.
 
@@ -24,19 +24,21 @@ pub use references::{config_maps, secrets};
 /// The prefix of the user names of nodes.
 pub const USER_PREFIX: &str = "system:node:";
 const GROUP: &str = "system:nodes";
-/// Where nodes renew their leases.
+/// The namespace of the nodes' leases.
 const LEASES: &str = "kube-node-lease";
-/// The first minor whose nodes read but their own pods and nodes by default: the gate AuthorizeNodeWithSelectors.
+/// The first minor version whose nodes may by default read only their own node and pods: the gate
+/// AuthorizeNodeWithSelectors.
 const FIRST_WITH_SELECTORS: u16 = 32;
-/// The first minor whose nodes read accounts of their pods: the gate KubeletServiceAccountTokenForCredentialProviders.
+/// The first minor version whose nodes may read the service accounts of their pods: the gate
+/// KubeletServiceAccountTokenForCredentialProviders.
 const FIRST_WITH_ACCOUNTS: u16 = 34;
 
-/// The node name of a user; empty if it has none.
+/// The node name of a user, which may be empty; `None` if the user is not a node.
 pub fn node_of(user: &UserInfo) -> Option<&str> {
     user.name.strip_prefix(USER_PREFIX).filter(|_| user.is_in(GROUP))
 }
 
-/// What holds for all nodes.
+/// The rules that hold for all nodes.
 pub struct NodeRules {
     minor: Minor,
     rules: Vec<PolicyRule>,
@@ -52,11 +54,11 @@ impl NodeRules {
         NodeRules { minor, rules: rules::rules(minor) }
     }
 
-    /// Whether a user is a node that may do this.
+    /// Checks that a user is a node that may do this.
     ///
     /// # Errors
     ///
-    /// This authoriser does not allow it.
+    /// This authorizer does not allow it.
     pub fn decide(&self, user: &UserInfo, attributes: &Attributes<'_>, graph: &Graph) -> Result<(), NoOpinion> {
         let node = match node_of(user) {
             None => return Err(NoOpinion::default()),
@@ -115,7 +117,7 @@ struct NodeRequest<'a> {
 }
 
 impl NodeRequest<'_> {
-    /// Whether the object leads to the node.
+    /// Checks that the object leads to the node.
     fn related(&self, plural: &'static str) -> Result<(), NoOpinion> {
         if self.of.name.is_empty() {
             return refuse("No Object name found");
@@ -150,7 +152,7 @@ impl NodeRequest<'_> {
         self.related(plural)
     }
 
-    /// Of the subresource `status`.
+    /// Checks a write to the subresource `status`.
     fn update_status(&self, plural: &'static str) -> Result<(), NoOpinion> {
         if !["update", "patch"].contains(&self.of.verb) {
             return refuse("can only get/update/patch this type");
@@ -175,7 +177,7 @@ impl NodeRequest<'_> {
         if self.of.namespace != LEASES {
             return Err(NoOpinion(format!("can only access leases in the {} system namespace", go_quote(LEASES))));
         }
-        // Admission checks the name of a created object.
+        // For a new object, admission checks the name.
         if self.of.verb != "create" && self.of.name != self.node {
             return refuse("can only access node lease with the same name as the requesting node");
         }
@@ -279,7 +281,8 @@ mod tests {
         graph
     }
 
-    /// `verb resource[/subresource] [namespace/]name` of the core group, asked by the node `a`.
+    /// Decides a request of the node `a`, written as `verb [group:]resource[/subresource]
+    /// [namespace/]name`.
     fn decided(minor: u16, request: &str, fields: &str) -> Result<(), String> {
         let mut words = request.split(' ');
         let mut next = || words.next().unwrap_or_default();

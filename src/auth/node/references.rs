@@ -1,11 +1,11 @@
-//! Which objects a pod or a volume names.
+//! The objects that a pod or a volume refers to.
 //!
-//! Source: `VisitPodSecretNames` and `VisitPodConfigmapNames` of `pkg/api/v1/pod`, `VisitPVSecretNames` of
-//! `pkg/api/v1/persistentvolume`, release 1.36.
+//! Source: `VisitPodSecretNames` and `VisitPodConfigmapNames` of `pkg/api/v1/pod`,
+//! `VisitPVSecretNames` of `pkg/api/v1/persistentvolume`, release 1.36.
 
 use crate::value::Value;
 
-/// Where volumes of a pod name secrets.
+/// The paths of secret names in a pod's volume.
 const SECRETS: [&[&str]; 10] = [
     &["azureFile", "secretName"],
     &["cephfs", "secretRef", "name"],
@@ -18,7 +18,7 @@ const SECRETS: [&[&str]; 10] = [
     &["storageos", "secretRef", "name"],
     &["csi", "nodePublishSecretRef", "name"],
 ];
-/// The secrets that a PersistentVolume names for nodes, beside that of `azureFile`.
+/// The paths of references to secrets in a PersistentVolume, except that of `azureFile`.
 const SECRETS_OF_VOLUMES: [&[&str]; 10] = [
     &["cephfs", "secretRef"],
     &["cinder", "secretRef"],
@@ -33,7 +33,7 @@ const SECRETS_OF_VOLUMES: [&[&str]; 10] = [
 ];
 const CONTAINERS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 
-/// The secrets that a pod names.
+/// The names of the secrets that a pod refers to.
 pub fn secrets(pod: &Value) -> impl Iterator<Item = &str> {
     let pulled = pod.items_at(&["spec", "imagePullSecrets"]).iter().map(|secret| secret.str_at(&["name"]));
     let mounted = volumes(pod).iter().flat_map(|volume| SECRETS.iter().map(|path| volume.str_at(path)));
@@ -42,7 +42,7 @@ pub fn secrets(pod: &Value) -> impl Iterator<Item = &str> {
     all.filter(|name| !name.is_empty())
 }
 
-/// The ConfigMaps that a pod names.
+/// The names of the ConfigMaps that a pod refers to.
 pub fn config_maps(pod: &Value) -> impl Iterator<Item = &str> {
     let mounted = volumes(pod).iter().map(|volume| volume.str_at(&["configMap", "name"]));
     let projected = projected(pod).map(|source| source.str_at(&["configMap", "name"]));
@@ -50,7 +50,7 @@ pub fn config_maps(pod: &Value) -> impl Iterator<Item = &str> {
     all.filter(|name| !name.is_empty())
 }
 
-/// The claims of volumes that a pod has, those among them that are made for it.
+/// The names of the volume claims that a pod uses, including those of ephemeral volumes.
 pub(super) fn volume_claims(pod: &Value) -> impl Iterator<Item = String> {
     let pod_name = pod.str_at(&["metadata", "name"]);
     volumes(pod).iter().filter_map(move |volume| match volume.str_at(&["persistentVolumeClaim", "claimName"]) {
@@ -59,7 +59,8 @@ pub(super) fn volume_claims(pod: &Value) -> impl Iterator<Item = String> {
     })
 }
 
-/// The claims of devices that a pod has, as far as those are there that are made for it.
+/// The names of the resource claims that a pod uses; those created from a template are included
+/// once the status names them.
 pub(super) fn resource_claims(pod: &Value) -> impl Iterator<Item = &str> {
     let made = pod.items_at(&["status", "resourceClaimStatuses"]);
     let of = move |claim: &Value| made.iter().find(|made| made.str_at(&["name"]) == claim.str_at(&["name"]));
@@ -72,7 +73,7 @@ pub(super) fn resource_claims(pod: &Value) -> impl Iterator<Item = &str> {
     named.chain([extended]).filter(|name| !name.is_empty())
 }
 
-/// Namespaces and names of the secrets that a PersistentVolume names for the nodes that it is used on.
+/// The namespaces and names of the secrets that a PersistentVolume refers to for nodes.
 pub(super) fn secrets_of_volume(volume: &Value) -> impl Iterator<Item = (&str, &str)> {
     let claimed_in = volume.str_at(&["spec", "claimRef", "namespace"]);
     let spec = volume.get("spec");
@@ -84,7 +85,8 @@ pub(super) fn secrets_of_volume(volume: &Value) -> impl Iterator<Item = (&str, &
     named.map(move |(namespace, name)| (if namespace.is_empty() { claimed_in } else { namespace }, name))
 }
 
-/// What the environment of containers names, as a whole or for one key.
+/// The objects that the environment of containers refers to, as a whole (`envFrom`) or for one key
+/// (`env`).
 fn of_containers<'p>(pod: &'p Value, whole: &'static str, key: &'static str) -> impl Iterator<Item = &'p str> {
     let containers = CONTAINERS.iter().flat_map(move |list| pod.items_at(&["spec", list]));
     containers.flat_map(move |container| {

@@ -1,7 +1,7 @@
-//! What every node may do, whatever is bound to it.
+//! The rules that hold for every node, without any binding.
 //!
-//! Source: `NodeRules` of `plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go`, release 1.36, without what is looked at one
-//! by one.
+//! Source: `NodeRules` of `plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go`, release
+//! 1.36, without those that are checked for each object.
 
 use crate::auth::rbac::PolicyRule;
 use crate::meta::gate::Gate;
@@ -30,7 +30,7 @@ const RULES: [NodeRule; 14] = [
 ];
 const OF_TRUST_BUNDLES: NodeRule = (READ, &["certificates.k8s.io"], &["clustertrustbundles"]);
 
-/// The rules of a minor.
+/// The rules of a minor version.
 pub fn rules(minor: Minor) -> Vec<PolicyRule> {
     let of_gates = Some(OF_TRUST_BUNDLES).filter(|_| minor.opens(Gate::ClusterTrustBundle));
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();

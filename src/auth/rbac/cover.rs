@@ -1,10 +1,12 @@
-//! Which parts of some rules are not covered by others.
+//! The parts of some rules that other rules do not cover.
 //!
-//! In: the rules that a user has, and those that are wanted. Out: what is missing, each part with one verb, one
-//! resource or path, and one name at most, and no more of them than fit a text.
+//! Input: the rules that a user holds, and those that are wanted. Output: the missing parts, each with
+//! one verb, one resource or path, and at most one name, and no more of them than a message may
+//! contain.
 //!
-//! Kubernetes takes what is wanted apart into all its combinations, and a rule of 1.6 KB has 16 million of them. Here values
-//! that are held by the same rules are looked at together, and combinations are made of what is missing alone.
+//! Kubernetes splits the wanted rules into all their combinations, and a rule of 1.6 KB has 16
+//! million of them. Here, values that are held by the same rules are processed together, and only
+//! the missing combinations are built.
 //!
 //! Source: `validation.Covers` of Kubernetes 1.37.
 
@@ -13,19 +15,20 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::rule::{ALL, PolicyRule};
 use crate::work;
 
-/// How often a value may be looked up in a rule: some 0.2 s and 30 MB. It takes hundreds of rules that overlap to get there.
+/// How often a value may be looked up in a rule: some 0.2 s and 30 MB. Only hundreds of overlapping
+/// rules need as many.
 const LOOKS_MAX: usize = 4_000_000;
-/// Bytes of what is missing that a message names.
+/// How many bytes of missing parts a message contains.
 pub(super) const MISSING_BYTES_MAX: usize = 64 << 10;
-/// Bytes that a part takes beside its own, as messages show it.
+/// The bytes of a part in messages beside its own values.
 const PART_BYTES: usize = 40;
 
-/// What is not covered.
+/// The parts that are not covered.
 #[derive(Debug, Default)]
 pub struct Missing {
-    /// In the order of the rules, groups, resources, verbs and names.
+    /// Sorted by rule, group, resource, verb and name; paths by path and verb.
     pub parts: Vec<PolicyRule>,
-    /// Whether there is or may be more of it.
+    /// Whether there are, or may be, more of them.
     pub is_cut: bool,
 }
 
@@ -34,7 +37,7 @@ impl Missing {
         self.parts.is_empty() && !self.is_cut
     }
 
-    /// The lines that tell of the parts: those that differ in their verb alone are one.
+    /// Formats the parts as lines; those that differ only in their verb share a line.
     pub(super) fn describe(self) -> String {
         let mut by_resource: BTreeMap<PolicyRule, Vec<String>> = BTreeMap::new();
         let mut lines = BTreeSet::new();
@@ -55,7 +58,7 @@ impl Missing {
     }
 }
 
-/// What of `wanted` is not covered by `own`, up to about so many bytes.
+/// The parts of `wanted` that `own` does not cover, up to about `bytes_max` bytes.
 pub fn uncovered<'r>(
     own: &[&'r PolicyRule],
     wanted: impl IntoIterator<Item = &'r PolicyRule>,
@@ -76,14 +79,14 @@ pub fn uncovered<'r>(
     missing
 }
 
-/// A rule that somebody has, for looking up values.
+/// A rule that the user holds, indexed by value.
 struct Held<'r> {
     verbs: HashSet<&'r str>,
     groups: HashSet<&'r str>,
     resources: HashSet<&'r str>,
     names: HashSet<&'r str>,
     urls: HashSet<&'r str>,
-    /// Paths that end in stars, without these.
+    /// Paths that end in stars, without the stars.
     url_prefixes: Vec<&'r str>,
 }
 
@@ -105,7 +108,7 @@ impl<'r> Held<'r> {
         has(&self.resources, resource) || resource.split_once('/').is_some_and(of_any)
     }
 
-    /// `None` is any name.
+    /// Whether the rule covers a name; `None` stands for any name.
     fn has_name(&self, name: Option<&str>) -> bool {
         self.names.is_empty() || name.is_some_and(|name| self.names.contains(name))
     }
@@ -125,7 +128,7 @@ fn has(set: &HashSet<&str>, wanted: &str) -> bool {
     set.contains(ALL) || set.contains(wanted)
 }
 
-/// A missing combination, by the places of its values in the rule that is wanted.
+/// A missing combination, by the indexes of its values in the wanted rule.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum MissingRule {
     Resource { group: usize, resource: usize, verb: usize, name: Option<usize> },
@@ -163,10 +166,10 @@ impl MissingRule {
     }
 }
 
-/// There is no room for more, or it takes too long to find.
+/// The search was cut: there is no room for more parts, or it takes too long.
 struct Cut;
 
-/// Values, by their places, and the rules that hold all of them.
+/// Values, by their indexes, and the rules that hold all of them.
 struct Class<'h, 'r> {
     values: Vec<usize>,
     held: Vec<&'h Held<'r>>,
@@ -185,7 +188,7 @@ impl Search {
         for groups in self.classes(rule.api_groups.len(), held, |held, at| has(&held.groups, &rule.api_groups[at]))? {
             let of = |held: &Held<'_>, at: usize| held.has_resource(&rule.resources[at]);
             for resources in self.classes(rule.resources.len(), &groups.held, of)? {
-                // Without names, the one value is any name.
+                // Without names, the one value stands for any name.
                 for names in self.classes(count.max(1), &resources.held, |held, at| held.has_name(name(at)))? {
                     let verbs = self.verbs(rule, &names.held)?;
                     let names = |count: usize| names.values.iter().map(move |at| (count > 0).then_some(*at));
@@ -217,7 +220,7 @@ impl Search {
         Ok(classes.into_iter().filter(|class| class.held.is_empty()).flat_map(|class| class.values).collect())
     }
 
-    /// `count` values, those together that the same of `held` have.
+    /// Groups the values from 0 to `count` by the rules of `held` that have them.
     fn classes<'h, 'r>(
         &mut self,
         count: usize,
@@ -244,7 +247,7 @@ impl Search {
     fn add(&mut self, rule: &PolicyRule, found: MissingRule) -> Result<(), Cut> {
         work::step();
         let bytes = found.bytes(rule);
-        // The first is told however long it is.
+        // The first part is included however long it is.
         let is_room = bytes <= self.bytes || self.found.is_empty();
         self.bytes = self.bytes.saturating_sub(bytes);
         self.found.push(found);
@@ -261,7 +264,7 @@ mod tests {
     use super::super::fixture::{rule, urls};
     use super::*;
 
-    /// A rule of so many verbs, groups, resources and names.
+    /// A rule with `count` verbs, groups, resources and names.
     fn wide(count: usize) -> PolicyRule {
         let texts: Vec<_> = (0..count).map(|at| at.to_string()).collect();
         PolicyRule {
@@ -349,7 +352,7 @@ mod tests {
         assert!(steps < 2 * LOOKS_MAX as u64, "{steps}");
     }
 
-    /// What each combination alone comes to, by the rules as the documentation has them.
+    /// Compares with a check of each single combination, by the rules of the documentation.
     #[test]
     fn combinations_are_those_that_no_rule_has() {
         let own = [rule("get list", "a b", "x y/z", "n m"), rule("get", "b *", "*/z w", ""), rule("*", "c", "x", "m")];

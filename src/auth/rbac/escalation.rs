@@ -1,4 +1,4 @@
-//! Users can't grant rights that they do not have.
+//! Privilege escalation: users can't grant permissions that they do not hold.
 
 use super::cover::{MISSING_BYTES_MAX, uncovered};
 use super::policy::aggregate;
@@ -6,7 +6,7 @@ use super::{PolicyRule, RbacPolicy, quote_list};
 use crate::auth::UserInfo;
 use crate::value::go_quote;
 
-/// What somebody would grant without having it.
+/// The permissions that a user would grant without holding them.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "user {} (groups={}) is attempting to grant RBAC permissions not currently held:\n{missing}{}",
@@ -17,9 +17,9 @@ use crate::value::go_quote;
 pub struct Escalation {
     user: String,
     groups: Vec<String>,
-    /// The lines of the message.
+    /// The missing permissions, as lines of the message.
     missing: String,
-    /// Roles of the user that could not be found.
+    /// Errors for roles of the user that do not exist.
     errors: Vec<String>,
 }
 
@@ -31,7 +31,8 @@ fn resolution(errors: &[String]) -> String {
 }
 
 impl RbacPolicy {
-    /// Whether a user has all that `rules` allow, in the namespace of the request; the error lists what is missing.
+    /// Checks that a user holds all that `rules` allow, in the namespace of the request; the error
+    /// lists what is missing.
     pub fn confirm_no_escalation(
         &self,
         user: &UserInfo,
@@ -43,7 +44,8 @@ impl RbacPolicy {
         if missing.is_nothing() {
             return Ok(());
         }
-        // Here the reference asks the store, which names resources by their plural.
+        // Here Kubernetes reads the roles from the store, whose errors name resources by their
+        // plural.
         let errors = errors.into_iter().map(|error| error.replacen(".rbac.", "s.rbac.", 1)).collect();
         let (user, groups) = (user.name.clone(), user.groups.clone());
         Err(Escalation { user, groups, missing: missing.describe(), errors })

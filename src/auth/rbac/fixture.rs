@@ -6,7 +6,7 @@ fn texts(texts: &str) -> Vec<String> {
     texts.split(' ').filter(|text| !text.is_empty()).map(|text| text.trim_matches('\'').to_owned()).collect()
 }
 
-/// Words apart by blanks; `''` is the core group.
+/// A rule from words that are separated by blanks; `''` is the core group.
 pub fn rule(verbs: &str, groups: &str, resources: &str, names: &str) -> PolicyRule {
     PolicyRule {
         verbs: texts(verbs),

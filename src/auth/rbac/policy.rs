@@ -1,7 +1,8 @@
-//! All roles and bindings, by whom they are about.
+//! All roles and bindings, indexed by subject.
 //!
-//! A decision looks at the bindings of the user and of their groups alone, in the order of the bindings' names. The maps are
-//! persistent: a copy of a policy costs nothing, so that a new one is made while the old one is read.
+//! A decision looks only at the bindings of the user and of their groups, in the order of the
+//! bindings' names. The maps are persistent: a copy of a policy costs nothing, so a new one is
+//! built while the old one is read.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,15 +15,15 @@ use crate::auth::{Attributes, Decision, Rules, UserInfo};
 use crate::value::{Value, go_quote};
 use crate::work;
 
-/// Bytes of errors that a text holds: about so many roles that are not there are named.
+/// The maximum size of an aggregated error, in bytes; further missing roles are only counted.
 const ERRORS_BYTES_MAX: usize = 16 << 10;
-/// Bytes of rules that are listed for a user.
+/// The maximum size of the rules that are listed for a user, in bytes.
 const RULES_BYTES_MAX: usize = 3 << 20;
 
-/// The roles and bindings that there are.
+/// All roles and bindings.
 #[derive(Clone, Default)]
 pub struct RbacPolicy {
-    /// By `namespace/name`, cluster roles by their name alone.
+    /// By `namespace/name`; cluster roles by their name alone.
     roles: OrdMap<Box<str>, Arc<[PolicyRule]>>,
     /// By namespace; those of the whole cluster under `""`.
     bindings: OrdMap<Box<str>, Bindings>,
@@ -32,12 +33,12 @@ pub struct RbacPolicy {
 #[derive(Clone, Default)]
 struct Bindings {
     by_name: OrdMap<Arc<str>, Arc<Binding>>,
-    /// The names of those that are about a user, or an account.
+    /// The names of the bindings of a user or service account.
     of_user: SubjectIndex,
     of_group: SubjectIndex,
 }
 
-/// Names of bindings, by whom they are about.
+/// Names of bindings, by subject.
 type SubjectIndex = OrdMap<Box<str>, OrdSet<Arc<str>>>;
 
 struct Binding {
@@ -45,7 +46,7 @@ struct Binding {
     subjects: Vec<RbacSubject>,
 }
 
-/// A role as a binding names it.
+/// The role that a binding refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
     pub kind: String,
@@ -55,7 +56,7 @@ pub struct Reference {
 enum RbacSubject {
     User(String),
     Group(String),
-    /// An account, with the user that it is.
+    /// A service account, with its user name.
     Account {
         namespace: String,
         name: String,
@@ -63,7 +64,7 @@ enum RbacSubject {
     },
 }
 
-/// A binding that holds for a user, with the role's rules; `None` if there is no such role.
+/// A binding that applies to a user, with the role's rules; `None` if the role does not exist.
 struct Grant<'p> {
     namespace: &'p str,
     name: &'p str,
@@ -79,7 +80,7 @@ impl Reference {
         Reference { kind: text("kind"), name: text("name") }
     }
 
-    /// Its place among the roles, for a binding in `namespace`.
+    /// The role's key in `roles`, for a binding in `namespace`.
     fn key(&self, namespace: &str) -> Option<String> {
         match self.kind.as_str() {
             "ClusterRole" => Some(self.name.clone()),
@@ -95,7 +96,7 @@ impl Reference {
 }
 
 impl RbacSubject {
-    /// A subject of a binding in `namespace`; `None` if it is invalid.
+    /// Decodes a subject of a binding in `namespace`; `None` if it is invalid.
     fn decode(subject: &Value, namespace: &str) -> Option<Self> {
         let name = subject.str_at(&["name"]).to_owned();
         match subject.str_at(&["kind"]) {
@@ -124,7 +125,7 @@ impl fmt::Display for RbacSubject {
         match self {
             RbacSubject::User(name) => write!(f, "User {}", go_quote(name)),
             RbacSubject::Group(name) => write!(f, "Group {}", go_quote(name)),
-            // In this order.
+            // Kubernetes prints the name before the namespace.
             RbacSubject::Account { namespace, name, .. } => {
                 write!(f, "ServiceAccount {}", go_quote(&format!("{name}/{namespace}")))
             }
@@ -188,7 +189,8 @@ impl RbacPolicy {
         }
     }
 
-    /// Whether a user may do what a request wants. Members of `system:masters` may do everything.
+    /// Decides whether a user may do what a request asks for. Members of `system:masters` may do
+    /// everything.
     pub fn decide(&self, user: &UserInfo, attributes: &Attributes<'_>) -> Decision {
         if user.is_in(UserInfo::MASTERS) {
             return Decision::ALLOW;
@@ -211,7 +213,7 @@ impl RbacPolicy {
         Decision::no_opinion(reason)
     }
 
-    /// What a user may do in a namespace.
+    /// The rules for a user in a namespace.
     pub fn rules_for(&self, user: &UserInfo, namespace: &str) -> Rules {
         let (own, missing) = self.own_rules(user, namespace);
         let mut rules = Rules { error: aggregate(missing), ..Rules::default() };
@@ -230,7 +232,7 @@ impl RbacPolicy {
         rules
     }
 
-    /// The rules that hold for a user in a namespace, and what is missing.
+    /// The rules that hold for a user in a namespace, and the errors for missing roles.
     pub(super) fn own_rules(&self, user: &UserInfo, namespace: &str) -> (Vec<&PolicyRule>, Vec<String>) {
         let (mut own, mut missing) = (Vec::new(), Vec::new());
         for grant in self.grants(user, namespace) {
@@ -243,12 +245,13 @@ impl RbacPolicy {
         (own, missing)
     }
 
-    /// The rules of a role that a binding in `namespace` names; `None` if there is no such role.
+    /// The rules of a role that a binding in `namespace` refers to; `None` if the role does not
+    /// exist.
     pub fn rules_of(&self, role: &Reference, namespace: &str) -> Option<&[PolicyRule]> {
         self.roles.get(role.key(namespace)?.as_str()).map(|rules| &**rules)
     }
 
-    /// The bindings of the cluster, then those of the namespace, that hold for a user.
+    /// The bindings that apply to a user: those of the cluster, then those of the namespace.
     fn grants<'p>(&'p self, user: &UserInfo, namespace: &str) -> impl Iterator<Item = Grant<'p>> {
         let own = Some(namespace).filter(|namespace| !namespace.is_empty());
         let groups = UserGroups::of(user);
@@ -270,7 +273,7 @@ impl RbacPolicy {
     }
 }
 
-/// The groups of a user, sorted: a review may name as many as a binding has subjects.
+/// The groups of a user, sorted: a review may list as many groups as a binding has subjects.
 struct UserGroups<'u>(Vec<&'u str>);
 
 impl<'u> UserGroups<'u> {
@@ -287,7 +290,7 @@ impl<'u> UserGroups<'u> {
 }
 
 impl Bindings {
-    /// Where the bindings of a subject are listed, and under what.
+    /// The index that lists the bindings of a subject, and the subject's key in it.
     fn index<'s>(&mut self, subject: &'s RbacSubject) -> (&mut SubjectIndex, &'s str) {
         match subject {
             RbacSubject::User(name) | RbacSubject::Account { user: name, .. } => (&mut self.of_user, name),
@@ -295,7 +298,7 @@ impl Bindings {
         }
     }
 
-    /// The names of the bindings that are about a user, in order, each once.
+    /// The names of the bindings that concern a user, in order, each once.
     fn names_of(&self, user: &UserInfo) -> BTreeSet<&Arc<str>> {
         let own = self.of_user.get(user.name.as_str()).into_iter();
         let of_groups = user.groups.iter().filter_map(|group| self.of_group.get(group.as_str()));
@@ -303,12 +306,13 @@ impl Bindings {
     }
 }
 
-/// The namespace and the name of a key.
+/// Splits a key into namespace and name.
 fn split_key(key: &str) -> (&str, &str) {
     key.split_once('/').unwrap_or(("", key))
 }
 
-/// Several errors joined as in Go, each once, as far as there is room. The first is included however long it is.
+/// Joins errors as Go does, each once, as far as there is room. The first is included however long
+/// it is.
 pub(super) fn aggregate(mut errors: Vec<String>) -> String {
     work::steps(errors.len());
     let mut seen = BTreeSet::new();

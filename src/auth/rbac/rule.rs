@@ -1,4 +1,4 @@
-//! One rule: what it allows.
+//! A single rule, and what it allows.
 
 use super::quote_list;
 use crate::auth::{Attributes, NonResourceRule, ResourceRule};
@@ -6,7 +6,7 @@ use crate::object;
 use crate::value::Value;
 use crate::work;
 
-/// What stands for everything.
+/// The wildcard that matches everything.
 pub(super) const ALL: &str = "*";
 
 /// A PolicyRule of `rbac.authorization.k8s.io/v1`.
@@ -40,7 +40,7 @@ impl PolicyRule {
         }
     }
 
-    /// The rule as it stands in a role.
+    /// Encodes the rule as a role contains it.
     pub fn encode(&self) -> Value {
         let parts = [
             ("apiGroups", &self.api_groups),
@@ -65,7 +65,7 @@ impl PolicyRule {
         ]
     }
 
-    /// Whether the rule allows what a request wants.
+    /// Whether the rule allows what a request asks for.
     pub fn allows(&self, attributes: &Attributes<'_>) -> bool {
         work::steps(1 + self.verbs.len());
         match attributes {
@@ -83,13 +83,13 @@ impl PolicyRule {
         }
     }
 
-    /// About how long it is when it is written out.
+    /// The approximate size of the rule when it is encoded, in bytes.
     pub(super) fn bytes(&self) -> usize {
         let lists = [&self.verbs, &self.api_groups, &self.resources, &self.resource_names, &self.non_resource_urls];
         lists.into_iter().flatten().map(|text| text.len() + 3).sum()
     }
 
-    /// What it says of resources and of other paths, where it says anything.
+    /// The rule for resources and the rule for non-resource paths, if it has such parts.
     pub fn split(&self) -> (Option<ResourceRule>, Option<NonResourceRule>) {
         let resource = ResourceRule {
             verbs: self.verbs.clone(),
@@ -101,7 +101,7 @@ impl PolicyRule {
         ((!self.resources.is_empty()).then_some(resource), (!self.non_resource_urls.is_empty()).then_some(other))
     }
 
-    /// As messages show it.
+    /// Formats the rule as Kubernetes does in messages.
     pub(super) fn describe(&self) -> String {
         let parts = [
             ("APIGroups", &self.api_groups),
@@ -120,7 +120,8 @@ fn has(set: &[String], wanted: &str) -> bool {
     set.iter().any(|own| own == ALL || own == wanted)
 }
 
-/// Whether `pattern` names a resource or its subresource: `*`, `RESOURCE`, `RESOURCE/SUBRESOURCE`, `*/SUBRESOURCE`.
+/// Whether `pattern` matches a resource or its subresource: `*`, `RESOURCE`,
+/// `RESOURCE/SUBRESOURCE`, `*/SUBRESOURCE`.
 fn names(pattern: &str, resource: &str, subresource: &str) -> bool {
     let is_part = |rest: &str| rest.strip_prefix('/') == Some(subresource);
     match pattern.strip_prefix(resource) {
@@ -131,7 +132,7 @@ fn names(pattern: &str, resource: &str, subresource: &str) -> bool {
     }
 }
 
-/// Whether a path, which may end in stars, is or begins `path`.
+/// Whether a pattern equals `path`, or is a prefix of it that ends in stars.
 fn covers_url(pattern: &str, path: &str) -> bool {
     pattern == path || (pattern.ends_with('*') && path.starts_with(pattern.trim_end_matches('*')))
 }

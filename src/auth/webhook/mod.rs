@@ -1,9 +1,11 @@
 //! The webhook authorizer: it sends a SubjectAccessReview to a service, and caches the answers.
 //!
-//! In: what a user wants. Out: what the service says, or no opinion if the conditions exclude the request. If a service
-//! can't be called, or its answer can't be decoded, there is no opinion, or everything is refused.
+//! Input: the attributes of a request. Output: the service's decision, or no opinion if the match
+//! conditions exclude the request. If a service can't be called, or its answer can't be decoded,
+//! the failure policy decides between no opinion and a refusal.
 //!
-//! Source: `k8s.io/apiserver/plugin/pkg/authorizer/webhook`, release 1.36; answers recorded from it.
+//! Source: `k8s.io/apiserver/plugin/pkg/authorizer/webhook`, release 1.36; answers recorded from
+//! it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -28,16 +30,17 @@ use crate::webhook::{Endpoint, FailedCall, Manner, WebhookClient, patience};
 const GROUP: &str = "authorization.k8s.io";
 const KIND: &str = "SubjectAccessReview";
 const SCHEME: &str = "k8s.io/client-go/kubernetes/scheme/register.go:82";
-/// The pause before a call is retried.
+/// The first pause before a call is retried.
 const RETRY_BACKOFF: Duration = Duration::from_millis(500);
-/// How long what a client chose of a request may be together, for its answer to be remembered.
+/// The total length of the attributes of a request from which on the answer is not cached, in
+/// bytes.
 const CHOSEN_BYTES_MAX: usize = 10_000;
-/// The first minor that tells the service what a request selects.
+/// The first minor version that sends a request's selectors to the service.
 const FIRST_WITH_SELECTORS: u16 = 32;
 const BOTH: &str = "webhook subject access review returned both allow and deny response";
 const RULES_UNKNOWN: &str = "webhook authorizer does not support user rule resolution";
 
-/// The version of the reviews.
+/// The API version of the reviews.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessReviewVersion {
     V1,
@@ -45,7 +48,7 @@ pub enum AccessReviewVersion {
 }
 
 impl AccessReviewVersion {
-    /// The version of that name.
+    /// The version called `name`.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "v1" => Some(AccessReviewVersion::V1),
@@ -66,15 +69,15 @@ impl AccessReviewVersion {
 #[derive(Debug)]
 pub struct Answering {
     pub version: AccessReviewVersion,
-    /// How long an answer may take.
+    /// The time limit of a call.
     pub timeout: Duration,
-    /// How long an allowed request is cached; zero for not at all.
+    /// How long the answer for an allowed request is cached; zero for not at all.
     pub authorized_ttl: Duration,
-    /// The same for a request that is not allowed.
+    /// How long the answer for a request that is not allowed is cached.
     pub unauthorized_ttl: Duration,
     /// The verdict if the service can't be called.
     pub on_failure: Verdict,
-    /// The service is called if all of them hold.
+    /// The service is called only if all of them are true.
     pub conditions: Vec<Expression>,
     pub minor: Minor,
 }
@@ -83,7 +86,7 @@ fn not_registered(kind: &str, api_version: &str) -> SchemeError {
     SchemeError::not_registered(kind, api_version, SCHEME)
 }
 
-/// What a service said.
+/// The answer of a service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct ReviewAnswer {
     allowed: bool,
@@ -92,11 +95,11 @@ struct ReviewAnswer {
 }
 
 impl ReviewAnswer {
-    /// Reads the answer to a review of a version. It may leave out what it is.
+    /// Decodes the answer to a review of a version. It may omit its `apiVersion` and `kind`.
     fn decode(body: &[u8], version: AccessReviewVersion) -> Result<Self, AnswerError> {
         let review = json::decode(body).map_err(AnswerError::Json)?;
         check_type(&review, version)?;
-        // Both versions have the same answers.
+        // The answers of both versions are alike.
         let message = kinds::message_of("authorization.k8s.io/v1", KIND);
         let message = message.ok_or_else(|| not_registered(KIND, "authorization.k8s.io/v1"))?;
         let (review, _) = message.decode(&review)?;
@@ -116,7 +119,8 @@ impl ReviewAnswer {
     }
 }
 
-/// Refuses an answer that says to be something else than a review of the version, in the reference's words.
+/// Rejects an answer that claims to be anything else than a review of the version, in the words of
+/// Kubernetes.
 fn check_type(answer: &Value, version: AccessReviewVersion) -> Result<(), SchemeError> {
     let expected = format!("{GROUP}/{}", version.as_str());
     let said = |field: &str, default: &str| match answer.str_at(&[field]) {
@@ -137,9 +141,10 @@ fn check_type(answer: &Value, version: AccessReviewVersion) -> Result<(), Scheme
 
 /// Why there is no answer.
 enum Unanswered {
-    /// The service can't be asked, or its answer can't be read.
+    /// The service can't be called, or its answer can't be decoded.
     Failed(String),
-    /// Too many wait for services. How many do is not to decide what somebody may do, so it is refused.
+    /// Too many requests wait for services. Their number must not decide what somebody may do, so
+    /// the request is refused.
     Crowded,
 }
 
@@ -155,7 +160,7 @@ impl From<FailedCall> for Unanswered {
     }
 }
 
-/// A service that is asked whether users may do things.
+/// A service that decides whether users may do things.
 pub struct AccessWebhook {
     name: AuthorizerLabel,
     figures: Arc<Figures>,
@@ -166,7 +171,7 @@ pub struct AccessWebhook {
 }
 
 impl AccessWebhook {
-    /// Calls are counted in `figures` under that name.
+    /// Calls are counted in `figures` under `name`.
     pub fn new(
         name: &str,
         figures: Arc<Figures>,
@@ -184,7 +189,8 @@ impl AccessWebhook {
         }
     }
 
-    /// Whether the service must be asked about `request`; the errors of the conditions, if that can't be decided.
+    /// Whether the service must be asked about `request`; the errors of the match conditions, if
+    /// they can't be evaluated.
     fn is_asked(&self, request: &Value) -> Result<bool, Vec<String>> {
         let began = Instant::now();
         let holds = access::ask(&self.answering.conditions, request);
@@ -197,7 +203,7 @@ impl AccessWebhook {
         holds
     }
 
-    /// Calls the service, once or several times.
+    /// Calls the service, with retries.
     async fn call(&self, review: &Value) -> Result<ReviewAnswer, FailedCall> {
         let Answering { version, timeout, .. } = self.answering;
         let (body, manner) = (Bytes::from(json::encode(review)), Manner::of_conversion(timeout));
@@ -223,7 +229,7 @@ impl AccessWebhook {
         Decision { verdict: self.answering.on_failure, reason: String::new(), error }
     }
 
-    /// The answer of the service, new or cached.
+    /// The answer of the service, new or cached. It is cached only if `is_short`.
     async fn answer(&self, spec: Value, is_short: bool) -> Result<ReviewAnswer, Unanswered> {
         let key = json::encode_to_string(&spec);
         let known = self.answers().recall(&key, Instant::now());
@@ -281,16 +287,16 @@ impl Authorizer for AccessWebhook {
     }
 }
 
-/// What a service is asked about.
+/// The request that a service is asked about.
 struct ReviewRequest<'a> {
     user: &'a UserInfo,
     attributes: &'a Attributes<'a>,
-    /// Whether it is told what the request selects.
+    /// Whether the service receives the request's selectors.
     selects: bool,
 }
 
 impl ReviewRequest<'_> {
-    /// The fields of the attributes by their names, and what they are called together.
+    /// The name of the field that holds the attributes, and the attributes with their names.
     fn texts(&self) -> (&'static str, Vec<(&'static str, &str)>) {
         match self.attributes {
             Attributes::Path { verb, path } => ("nonResourceAttributes", vec![("path", *path), ("verb", *verb)]),
@@ -313,7 +319,7 @@ impl ReviewRequest<'_> {
         self.texts().1.into_iter().map(|(_, text)| text.len()).sum()
     }
 
-    /// The selectors that say something, as requirements.
+    /// The selectors that are not empty, as requirements.
     fn selectors(&self) -> Vec<(&'static str, Value)> {
         let Attributes::Resource(of) = self.attributes else { return Vec::new() };
         let fields = of.fields.map(|fields| ("fieldSelector", fields.requirements()));
@@ -335,7 +341,7 @@ impl ReviewRequest<'_> {
         (name, attributes)
     }
 
-    /// As the service is told it, with nothing that is empty.
+    /// The `spec` of the review that the service receives, without empty fields.
     fn spec(&self, version: AccessReviewVersion) -> Value {
         let (name, attributes) = self.attributes(false);
         let mut spec = object! {};
@@ -354,7 +360,7 @@ impl ReviewRequest<'_> {
         spec
     }
 
-    /// As conditions see it, with all that has a text.
+    /// The `spec` as match conditions see it, including empty texts.
     fn seen(&self) -> Value {
         let (name, attributes) = self.attributes(true);
         let user = self.user.encode();

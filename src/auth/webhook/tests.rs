@@ -1,4 +1,4 @@
-//! Questions to webhooks, and how long answers hold.
+//! Tests of reviews, and of how long answers are cached.
 
 use super::*;
 use crate::auth::ResourceAttributes;
@@ -80,7 +80,7 @@ fn an_answer_of_another_type_is_told_as_there() {
     check("{", v1, "couldn't get version/kind; json parse error: unexpected end of JSON input");
 }
 
-/// A service that nobody reaches.
+/// A service that can't be reached.
 fn webhook() -> AccessWebhook {
     let answering = Answering {
         version: AccessReviewVersion::V1,
@@ -96,7 +96,7 @@ fn webhook() -> AccessWebhook {
     AccessWebhook::new("w", Arc::default(), endpoint, Arc::new(WebhookClient::new(Vec::new(), Vec::new())), answering)
 }
 
-/// Never lets go.
+/// Refuses to release.
 struct Crowded;
 
 #[async_trait]

@@ -1,4 +1,5 @@
-//! Annotations of a workflow of GitHub Actions: a command a line, which the service shows beside the changed text.
+//! Annotations for a GitHub Actions workflow: one command per line, which GitHub shows beside the
+//! changed text.
 //!
 //! Source: "Workflow commands for GitHub Actions".
 
@@ -19,7 +20,7 @@ fn command(annotation: &Annotation) -> String {
     format!("::{level} file={}{place},title={}::{}\n", property(file), property(id), data(message))
 }
 
-/// What has a meaning in a command, written so that it has none.
+/// Escapes the characters that have a meaning in a command.
 fn data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }

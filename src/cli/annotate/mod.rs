@@ -1,4 +1,5 @@
-//! What is wrong and where, for programs that show it beside the text: what all commands with findings share.
+//! Findings with their places, for programs that show them beside the text; shared by all commands
+//! with findings.
 
 mod github;
 mod sarif;
@@ -8,12 +9,12 @@ use crate::value::yaml::TextPosition;
 pub use github::show as github;
 pub use sarif::show as sarif;
 
-/// A finding, of whatever command.
+/// A finding of any command.
 pub struct Annotation {
     pub file: String,
     pub place: Option<TextPosition>,
     pub level: AnnotationLevel,
-    /// What kind of finding it is: the id of a lint or of a change, the reason of an error.
+    /// The kind of finding: the id of a lint or of a change, or the reason of an error.
     pub id: String,
     pub message: String,
 }
@@ -25,7 +26,7 @@ pub enum AnnotationLevel {
     Note,
 }
 
-/// What is known of an id beside its findings.
+/// The description of an id.
 pub struct Described {
     pub id: &'static str,
     pub summary: &'static str,

@@ -1,4 +1,4 @@
-//! SARIF 2.1.0, as code review systems read it.
+//! SARIF 2.1.0, which code review systems read.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use super::{Annotation, AnnotationLevel, Described};
 use crate::object;
 use crate::value::{Value, json};
 
-/// The findings, with what `described` says of their ids.
+/// Encodes the findings; `described` supplies the descriptions of their ids.
 pub fn show(annotations: &[Annotation], described: &[Described]) -> String {
     let ids: BTreeSet<&str> = annotations.iter().map(|annotation| annotation.id.as_str()).collect();
     let rules: Vec<Value> = ids
@@ -48,7 +48,7 @@ fn result(annotation: &Annotation) -> Value {
     }
 }
 
-/// A path as a relative reference: what may not stand in one is escaped.
+/// Encodes a path as a relative reference; other characters are percent-encoded.
 fn uri(path: &str) -> String {
     let path = path.strip_prefix("./").unwrap_or(path);
     path.bytes().fold(String::with_capacity(path.len()), |uri, byte| match byte {

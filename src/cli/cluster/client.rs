@@ -1,7 +1,8 @@
 //! Requests to a server, one after the other over one connection.
 //!
-//! Not kube-client: with its kubeconfig and rustls alone it brings 35 packages that the program does not have, k8s-openapi with the
-//! types of all kinds among them. What is needed here is one request at a time, of bytes.
+//! kube-client is not used: even with only kubeconfig and rustls it adds 35 packages that the
+//! program does not have, among them k8s-openapi with the types of all kinds. Only one request at a
+//! time, with bytes as its body, is needed here.
 
 use std::io;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ use super::kubeconfig::Config;
 use crate::value::{Value, json};
 use crate::webhook::trust::{self, TrustError};
 
-/// The longest answer that is read, in bytes: a page of the largest objects.
+/// The longest response that is read, in bytes: a page of the largest objects.
 const ANSWER_BYTES_MAX: usize = 512 << 20;
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
 
@@ -53,7 +54,7 @@ pub enum ClientError {
     Socket(#[from] io::Error),
 }
 
-/// A server, and who asks it.
+/// A server, and the credentials to ask it.
 pub struct ClusterClient {
     config: Config,
     uri: Uri,
@@ -62,7 +63,7 @@ pub struct ClusterClient {
     connection: Mutex<Option<SendRequest<Full<Bytes>>>>,
 }
 
-/// An answer whose body is still to come, on the connection that it comes by.
+/// A response whose body is still to be read, with the connection that it arrives on.
 pub struct Forwarded {
     pub response: Response<Incoming>,
     pub held: SendRequest<Full<Bytes>>,
@@ -72,16 +73,17 @@ pub struct Forwarded {
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
 pub struct Unanswered {
-    /// The code of a bad answer.
+    /// The status code of an unsuccessful response.
     pub status: Option<u16>,
     text: String,
 }
 
 impl ClusterClient {
-    /// Makes ready to ask.
+    /// Prepares a client; it does not connect yet.
     ///
     /// # Errors
-    /// An address or a certificate that can't be read.
+    ///
+    /// An address or a certificate is invalid.
     pub fn new(config: Config) -> Result<Self, ClientError> {
         let uri: Uri = config.server.parse().map_err(|source| {
             let server = config.server.clone();
@@ -99,10 +101,12 @@ impl ClusterClient {
         self.config.server.trim_end_matches('/')
     }
 
-    /// The body of the answer to a GET of `path`, which may have a query.
+    /// Returns the body of the response to a GET of `path`, which may have a query.
     ///
     /// # Errors
-    /// Why there is no answer; for one that is not 200, its code and the server's words.
+    ///
+    /// Why there is no response; for a status code other than 200, the code and the server's
+    /// message.
     pub async fn get(&self, path: &str) -> Result<Bytes, Unanswered> {
         let about =
             |error: ClientError| Unanswered { status: None, text: format!("`{}` can't be asked: {error}", self.url()) };
@@ -116,10 +120,12 @@ impl ClusterClient {
         Err(Unanswered { status: Some(status), text })
     }
 
-    /// The code and the body of the answer to any request; `content` is a media type and a body of it.
+    /// Returns the status code and the body of the response to any request; `content` is a media
+    /// type and a body of it.
     ///
     /// # Errors
-    /// Why there is no answer.
+    ///
+    /// Why there is no response.
     pub async fn call(
         &self,
         method: Method,
@@ -130,10 +136,11 @@ impl ClusterClient {
         answer.unwrap_or_else(|_| Err(ClientError::Silent))
     }
 
-    /// Reads the body of an answer to a GET of `path`.
+    /// Decodes the body of a response to a GET of `path`.
     ///
     /// # Errors
-    /// That it is not JSON.
+    ///
+    /// The body is not JSON.
     pub fn read(&self, path: &str, body: &[u8]) -> Result<Value, Unanswered> {
         let unreadable = |error: json::JsonError| Unanswered {
             status: None,
@@ -142,11 +149,12 @@ impl ClusterClient {
         json::decode(body).map_err(unreadable)
     }
 
-    /// The answer to a request with these headers, on a connection of its own, as it comes. What the kubeconfig says of the
-    /// user is added.
+    /// Sends a request with these headers on a connection of its own; the body of the response is
+    /// not read yet. The credentials of the kubeconfig are added.
     ///
     /// # Errors
-    /// Why there is no answer.
+    ///
+    /// Why there is no response.
     pub async fn forward(
         &self,
         method: Method,

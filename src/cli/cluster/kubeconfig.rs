@@ -1,9 +1,10 @@
-//! A kubeconfig: where a server is, whom to believe that it is there, and who asks.
+//! A kubeconfig: a server's address, how its certificate is verified, and the client's credentials.
 //!
-//! In: the files that kubectl would take. Out: one [`Config`]. Plugins that make credentials are run; proxies and the
-//! credentials of clouds from before there were plugins are refused by name.
+//! Input: the files that kubectl would read. Output: one [`Config`]. Credential plugins are run; proxies
+//! and the older auth providers are rejected by name.
 //!
-//! Source: Kubernetes documentation, "Organizing Cluster Access Using kubeconfig Files" and "client-go credential plugins".
+//! Source: Kubernetes documentation, "Organizing Cluster Access Using kubeconfig Files" and
+//! "client-go credential plugins".
 
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use base64::engine::general_purpose::STANDARD;
 use crate::object;
 use crate::value::{Value, json, yaml};
 
-/// Why a [`Config`] can't be read.
+/// Why a kubeconfig can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KubeconfigError {
     #[error("the kubeconfig can't be read: {0}")]
@@ -52,7 +53,7 @@ pub enum KubeconfigError {
     },
 }
 
-/// What a plugin that makes credentials failed at.
+/// Why a credential plugin failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PluginFault {
     #[error(transparent)]
@@ -66,50 +67,54 @@ pub enum PluginFault {
 /// How to reach a server.
 #[derive(Debug, Default)]
 pub struct Config {
-    /// `https://host:port`, maybe with a path.
+    /// `https://host:port`, optionally with a path.
     pub server: String,
-    /// Certificates of authorities in PEM; empty for those that the system trusts.
+    /// CA certificates in PEM; empty for those that the system trusts.
     pub authority_pem: Vec<u8>,
-    /// Whether anybody is believed to be the server.
+    /// Whether the server's certificate is not verified.
     pub is_insecure: bool,
-    /// What the certificate must be for, if not for the host.
+    /// The name that the certificate must match, if not the host.
     pub server_name: Option<String>,
-    /// A certificate and its key, in PEM.
+    /// A client certificate and its key, in PEM.
     pub identity: Option<(Vec<u8>, Vec<u8>)>,
     pub headers: Vec<(String, String)>,
 }
 
-/// The credentials of users by their names, and the name of the user of the current context.
+/// The credentials of users by name, and the name of the current context's user.
 pub type Users = (Vec<(String, Config)>, Option<String>);
 
-/// An entry of a file, and the folder that its paths start from.
+/// An entry of a file, and the folder that its relative paths refer to.
 struct KubeconfigEntry {
     value: Value,
     folder: PathBuf,
 }
 
 impl Config {
-    /// Reads the files, and of them what `context` or the current context names.
+    /// Reads the files, and resolves `context` or the current context.
     ///
     /// # Errors
-    /// What is missing, faulty or can't be done.
+    ///
+    /// Something is missing, invalid or not supported.
     pub fn read(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Self, KubeconfigError> {
         Config::find(&read_files(kubeconfig)?, context)
     }
 
-    /// Reads the text of a file without paths, and of it what the current context names.
+    /// Parses the text of a file without relative paths, and resolves its current context.
     ///
     /// # Errors
-    /// What is missing, faulty or can't be done.
+    ///
+    /// Something is missing, invalid or not supported.
     pub fn parse(text: &str) -> Result<Self, KubeconfigError> {
         let value = yaml::decode(text.as_bytes())?;
         Config::find(&[KubeconfigEntry { value, folder: PathBuf::new() }], None)
     }
 
-    /// The credentials of every user of a file by its name, and the user of the current context.
+    /// The credentials of every user of a file by name, and the user of the current context.
     ///
     /// # Errors
-    /// What is missing, faulty or can't be done: plugins, whose credentials expire, are not run.
+    ///
+    /// Something is missing, invalid or not supported: plugins are not run, as their credentials
+    /// expire.
     pub fn users(path: &Path) -> Result<Users, KubeconfigError> {
         let file = read_file(path)?;
         let mut users = Vec::new();
@@ -192,7 +197,7 @@ impl Config {
         self.headers.push(("Authorization".to_owned(), format!("Bearer {token}")));
     }
 
-    /// Takes what a plugin has made.
+    /// Adds the credentials that a plugin has printed.
     fn add_credential(&mut self, credential: &Value) -> Result<(), KubeconfigError> {
         let text = |name| credential.str_at(&["status", name]);
         if !text("token").is_empty() {
@@ -207,7 +212,7 @@ impl Config {
 }
 
 impl KubeconfigEntry {
-    /// What `name-data` holds in base64, or the file that `name` names.
+    /// The base64 data of `name-data`, or the contents of the file that `name` refers to.
     fn data(&self, name: &str) -> Result<Option<Vec<u8>>, KubeconfigError> {
         let data = self.value.str_at(&[&format!("{name}-data")]);
         if !data.is_empty() {
@@ -226,13 +231,13 @@ impl KubeconfigEntry {
     }
 }
 
-/// The files, the one that counts first.
+/// Reads the files; the first one has precedence.
 fn read_files(kubeconfig: Option<&Path>) -> Result<Vec<KubeconfigEntry>, KubeconfigError> {
     if let Some(path) = kubeconfig {
         return Ok(vec![read_file(path)?]);
     }
     let paths = match env::var_os("KUBECONFIG").filter(|paths| !paths.is_empty()) {
-        // Of several, those that are not there are left out.
+        // Missing files are skipped.
         Some(paths) => env::split_paths(&paths).filter(|path| path.is_file()).collect(),
         None => vec![env::home_dir().unwrap_or_default().join(".kube/config")],
     };
@@ -266,10 +271,10 @@ fn find(
     Err(KubeconfigError::NoEntry { field, name: name.to_owned() })
 }
 
-/// What a credential plugin prints. It may ask on the terminal.
+/// Runs a credential plugin, which may ask on the terminal, and returns what it prints.
 fn run_plugin(plugin: &Value, folder: &Path) -> Result<Value, KubeconfigError> {
     let name = plugin.str_at(&["command"]);
-    // A name with a slash is a path from the folder of the file.
+    // A name with a slash is a path relative to the file's folder.
     let program = if name.contains('/') { folder.join(name) } else { PathBuf::from(name) };
     let failed = |fault: PluginFault| {
         let hint = plugin.str_at(&["installHint"]).to_owned();

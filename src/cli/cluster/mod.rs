@@ -1,6 +1,7 @@
-//! What a live server has: its definitions, and objects of them.
+//! The definitions and objects of a live server.
 //!
-//! In: a kubeconfig, as kubectl finds it. Out: lists, read page by page. A [`Cluster`] is never written to.
+//! Input: a kubeconfig, as kubectl finds it. Output: lists, read page by page. A [`Cluster`] is never
+//! written to.
 
 mod client;
 mod kubeconfig;
@@ -16,7 +17,7 @@ use crate::author::DefinedKind;
 use crate::crd::definition::{API_VERSION, KIND};
 use crate::value::Value;
 
-/// How many objects are asked for at once, as kubectl does.
+/// How many objects are requested at once, as kubectl does.
 const PAGE_ITEMS: usize = 500;
 
 /// Which server is meant.
@@ -32,13 +33,13 @@ pub struct Access {
 }
 
 impl Access {
-    /// The server of a kubeconfig and a context, or those that kubectl would take.
+    /// The server of a kubeconfig and a context, or by default those that kubectl would use.
     pub fn new(kubeconfig: Option<PathBuf>, context: Option<String>) -> Self {
         Access { kubeconfig, context }
     }
 }
 
-/// Why a live server tells nothing.
+/// Why a live server can't be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
     #[error(transparent)]
@@ -49,10 +50,12 @@ pub enum ClusterError {
     Unanswered(#[from] Unanswered),
 }
 
-/// What asks the server of a kubeconfig and a context, or of those that kubectl would take.
+/// A client for the server of a kubeconfig and a context, or by default of those that kubectl would
+/// use.
 ///
 /// # Errors
-/// A kubeconfig that is missing, faulty, or wants what skiff can't do.
+///
+/// The kubeconfig is missing, invalid, or needs something that is not supported.
 pub fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<ClusterClient, ClusterError> {
     Ok(ClusterClient::new(Config::read(kubeconfig, context)?)?)
 }
@@ -63,15 +66,16 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Finds the server; it is not asked anything yet.
+    /// Prepares a client for the server; no request is sent yet.
     ///
     /// # Errors
-    /// A kubeconfig that is missing, faulty, or wants what skiff can't do.
+    ///
+    /// The kubeconfig is missing, invalid, or needs something that is not supported.
     pub fn new(access: &Access) -> Result<Self, ClusterError> {
         Ok(Cluster { client: connect(access.kubeconfig.as_deref(), access.context.as_deref())? })
     }
 
-    /// Where the server is.
+    /// The server's URL.
     pub fn url(&self) -> &str {
         self.client.url()
     }
@@ -79,11 +83,12 @@ impl Cluster {
     /// All definitions.
     ///
     /// # Errors
-    /// Why there is no answer, or the server's own words.
+    ///
+    /// Why there is no response, or the server's message.
     pub async fn definitions(&self) -> Result<Vec<Value>, Unanswered> {
         let path = format!("/apis/{API_VERSION}/customresourcedefinitions");
         let mut definitions = self.list(&path).await?;
-        // Items of a list of a built-in kind don't say what they are.
+        // Items of a list of a built-in kind have no `apiVersion` and `kind`.
         for definition in &mut definitions {
             let fields = definition.make_object();
             fields.insert("apiVersion", Value::from(API_VERSION));
@@ -92,10 +97,12 @@ impl Cluster {
         Ok(definitions)
     }
 
-    /// All objects of a kind, in the version that is stored or else in any that the server has. None if it has none of them.
+    /// All objects of a kind, in the storage version, or else in any served version that the server
+    /// has; none if it has none of them.
     ///
     /// # Errors
-    /// Why there is no answer, or the server's own words.
+    ///
+    /// Why there is no response, or the server's message.
     pub async fn objects(&self, kind: &DefinedKind) -> Result<Vec<Value>, Unanswered> {
         let mut versions: Vec<_> = kind.versions.iter().filter(|version| version.served).collect();
         versions.sort_by_key(|version| !version.storage);
@@ -114,7 +121,7 @@ impl Cluster {
         let mut query = format!("?limit={PAGE_ITEMS}");
         loop {
             let answer = match self.client.get(&format!("{path}{query}")).await {
-                // The rest of the pages is too old: all at once can't be.
+                // The continue token has expired: read everything again at once.
                 Err(error) if error.status == Some(410) && query.contains("continue") => {
                     items.clear();
                     self.client.get(path).await?

@@ -1,31 +1,31 @@
-//! What was found in each file.
+//! The findings in each file.
 
 use crate::author::lint::Finding;
 use crate::value::yaml::TextPosition;
 
-/// A finding, and where it stands.
+/// A finding with its place.
 pub(super) struct Located {
-    /// What it is about: `crd`, `policy`, `binding` or `object`.
+    /// The kind of object: `crd`, `policy`, `binding` or `object`.
     pub about: &'static str,
     /// The name of the definition, the policy, the binding or the object.
     pub name: String,
-    /// The document in its file.
+    /// The index of the document in its file.
     pub index: usize,
     pub place: Option<TextPosition>,
-    /// Whether it stands in a text that can be edited.
+    /// Whether it is in a document that can be edited, and not in an item of a List.
     pub is_whole: bool,
     pub finding: Finding,
 }
 
-/// What was found in a file.
+/// The findings in a file.
 #[derive(Default)]
 pub(super) struct FileFindings {
     pub file: String,
     pub findings: Vec<Located>,
-    /// Findings of less than the severity that was asked for.
+    /// How many findings are below the requested severity.
     pub hidden: usize,
     pub definitions: usize,
-    /// Those and their bindings.
+    /// The number of policies and bindings.
     pub policies: usize,
     pub fixed: usize,
 }
@@ -40,7 +40,7 @@ pub(super) fn each(found: &[FileFindings]) -> impl Iterator<Item = (&str, &Locat
     found.iter().flat_map(|found| found.findings.iter().map(move |finding| (found.file.as_str(), finding)))
 }
 
-/// The definition or policy, the versions and the field that a finding is about.
+/// The name of the object, the versions and the field of a finding.
 pub(super) fn about(Located { name, finding, .. }: &Located) -> String {
     let versions = finding.versions.join(",");
     let words = [name.as_str(), &versions, &finding.path];

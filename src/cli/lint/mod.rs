@@ -1,4 +1,5 @@
-//! `skiff lint`: what definitions and policies do not do as it seems, and what the API conventions advise.
+//! `skiff lint`: finds what definitions and policies do not do as it seems, and what the API
+//! conventions advise.
 
 mod found;
 mod report;
@@ -90,7 +91,7 @@ pub struct Lint {
     lints: Lints,
 }
 
-/// The ids of all lints: others are refused, with the nearest.
+/// Parses the ids of lints; the error for an unknown id suggests similar ones.
 fn ids() -> PossibleValuesParser {
     PossibleValuesParser::new(LINTS.map(|lint| lint.id))
 }
@@ -121,7 +122,8 @@ impl Least {
 }
 
 impl Lint {
-    /// Prints the findings. Exit codes: 0 if there are none, 1 if there are, 2 for what can't be read or written.
+    /// Prints the findings. Exit codes: 0 if there are none, 1 if there are some, 2 if something
+    /// can't be read or written.
     pub fn run(mut self) -> ExitCode {
         if self.list {
             return output(markdown(), ExitCode::SUCCESS);
@@ -156,7 +158,7 @@ impl Lint {
         out.finish(ending(is_readable, is_fine))
     }
 
-    /// Takes what was not named from the project.
+    /// Takes the settings that have no argument from the project.
     fn take_project(&mut self) -> Result<(), CommandError> {
         self.crds = named_or(&self.crds, "files with definitions", Project::rules)?;
         self.lints = Project::here()?.lints;
@@ -164,7 +166,7 @@ impl Lint {
         Ok(())
     }
 
-    /// What is found in that version of Kubernetes, a line each.
+    /// The findings for one version of Kubernetes, one per line.
     fn say(&self, minor: Minor) -> Said {
         let (found, is_readable) = match self.find(minor, |_| ControlFlow::Continue(())) {
             Ok(found) => found,
@@ -178,8 +180,8 @@ impl Lint {
         Said { lines: each(&found).map(line).collect(), is_fine, is_readable }
     }
 
-    /// What is found, and whether everything could be read: what can't be is told, and the rest goes on. `told` gets what is found
-    /// in each file once it is there.
+    /// The findings, and whether everything could be read; errors of single files are printed, and
+    /// the rest is checked. `told` is called with the findings of each file once they are complete.
     fn find(
         &self,
         minor: Minor,
@@ -216,7 +218,8 @@ impl Lint {
         Ok((found, is_readable))
     }
 
-    /// Fixes what can be fixed in all files, and adds what is found then; whether all could be read and written.
+    /// Fixes all files, and adds the remaining findings to `found`; returns whether all could be
+    /// read and written.
     fn fix_all(&self, sources: Vec<ManifestText>, minor: Minor, found: &mut Vec<FileFindings>) -> bool {
         let mut is_readable = true;
         let looked = parallel::map("files", &sources, |source| {
@@ -243,7 +246,7 @@ impl Lint {
         is_readable
     }
 
-    /// Fixes what can be fixed in policies and bindings.
+    /// Applies the fixes in policies and bindings.
     fn fix_policies(
         &self,
         minor: Minor,
@@ -269,7 +272,7 @@ impl Lint {
         Ok(())
     }
 
-    /// Adds what is found in the policies of a file.
+    /// Adds the findings in the policies of a file.
     fn take_policies(&self, source: &ManifestText, findings: Vec<(usize, Finding)>, found: &mut FileFindings) {
         found.policies += source.documents.iter().filter(|document| is_policy(&document.value)).count();
         for (index, finding) in findings {
@@ -278,7 +281,7 @@ impl Lint {
         found.sort();
     }
 
-    /// Whether it is to be told what older minors say to an object.
+    /// Whether an object is to be checked for older minor versions.
     fn is_older_asked(&self, object: &Value) -> bool {
         self.min_kubernetes_version.is_some()
             && BuiltIn::of(object.str_at(&["apiVersion"]), object.str_at(&["kind"])).is_some()
@@ -293,13 +296,13 @@ impl Lint {
         is_chosen && !is_named(&self.ignore) && !is_named(&self.lints.off)
     }
 
-    /// The least severity that is told.
+    /// The least severity that is reported.
     fn least(&self) -> Severity {
         let named = self.severity.map(Least::severity).or(self.lints.severity);
         named.unwrap_or(Severity::Warning)
     }
 
-    /// What is found in the definitions of a file.
+    /// The findings in the definitions of a file.
     fn look(&self, source: &ManifestText, minor: Minor) -> Result<FileFindings, CommandError> {
         let mut found = FileFindings { file: source.name.clone(), ..FileFindings::default() };
         for document in source.documents.iter().filter(|document| is_definition(&document.value)) {
@@ -320,10 +323,10 @@ impl Lint {
         Ok(found)
     }
 
-    /// Adds what is wanted of the findings in a document, and counts what is of less than the severity that was asked for.
+    /// Adds the wanted findings in a document, and counts those below the requested severity.
     fn take(&self, document: &ManifestDocument, findings: Vec<Finding>, found: &mut FileFindings) {
         let (wanted, hidden): (Vec<_>, Vec<_>) = findings.into_iter().partition(|finding| self.is_wanted(finding.lint));
-        // What was left out by name is not to be told of either.
+        // Findings that are left out by id are not counted either.
         let is_minor = |finding: &&Finding| self.only.is_empty() && finding.lint.severity < self.least();
         found.hidden += hidden.iter().filter(is_minor).count();
         found.findings.extend(wanted.into_iter().map(|finding| Located {
@@ -336,7 +339,7 @@ impl Lint {
         }));
     }
 
-    /// Fixes what can be fixed, and looks again at what is left, which comes with it.
+    /// Applies the fixes, and returns the remaining findings with the edited text.
     fn fix_file(
         &self,
         source: &ManifestText,
@@ -351,7 +354,8 @@ impl Lint {
     }
 }
 
-/// Fixes what can be fixed in a file; how much that is, with what it reads then.
+/// Applies the fixes in a file; returns their number and the edited text, or `None` if there are
+/// none.
 fn rewrite(
     source: &ManifestText,
     findings: &[(usize, &Finding)],
@@ -372,7 +376,7 @@ fn rewrite(
     }
 }
 
-/// What is found in a file; what it can't be is told, and then there is nothing.
+/// The findings in a file, or none after printing the error.
 fn or_tell(looked: Result<FileFindings, CommandError>, source: &ManifestText, is_readable: &mut bool) -> FileFindings {
     looked.unwrap_or_else(|message| {
         tell(message);
@@ -381,7 +385,8 @@ fn or_tell(looked: Result<FileFindings, CommandError>, source: &ManifestText, is
     })
 }
 
-/// What is found in policies, for which all files count together: by the number of the file, each with that of its document.
+/// The findings in policies, for which all files are checked together: by the index of the file,
+/// each with the index of its document.
 fn policy_findings(sources: &[ManifestText], minor: Minor) -> BTreeMap<usize, Vec<(usize, Finding)>> {
     let numbered = sources.iter().enumerate();
     let places = numbered.flat_map(|(at, source)| (0..source.documents.len()).map(move |index| (at, index)));
@@ -395,18 +400,18 @@ fn policy_findings(sources: &[ManifestText], minor: Minor) -> BTreeMap<usize, Ve
     found
 }
 
-/// All documents, each with the number of its file.
+/// All documents, each with the index of its file.
 fn places(sources: &[ManifestText]) -> Vec<(usize, &ManifestDocument)> {
     let numbered = sources.iter().enumerate();
     numbered.flat_map(|(at, source)| source.documents.iter().map(move |document| (at, document))).collect()
 }
 
-/// The minors from `oldest` on that are older than `newest`.
+/// The minor versions from `oldest` to the one before `newest`.
 fn between(oldest: Minor, newest: Minor) -> Vec<Minor> {
     Minor::all().filter(|minor| (oldest..newest).contains(minor)).collect()
 }
 
-/// What a document is called beside its name.
+/// The word for a document's kind in findings.
 fn what_is(document: &Value) -> &'static str {
     match document.str_at(&["kind"]) {
         kind if kind.ends_with("PolicyBinding") => "binding",

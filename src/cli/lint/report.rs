@@ -1,4 +1,4 @@
-//! Findings as they are printed: lines, JSON, and what SARIF and GitHub read.
+//! The output formats of findings: lines, JSON, SARIF and GitHub annotations.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub(super) fn explain(lint: &Looked) -> String {
     format!("{id} ({})\n\n{finds}\nWhy: {reason}.\nRemedy: {remedy}.{fixed}\n", severity.word())
 }
 
-/// What is found in a file.
+/// The findings in a file.
 pub(super) fn show_found(found: &FileFindings) -> String {
     let mut out = String::new();
     for (file, located) in each(std::slice::from_ref(found)) {
@@ -26,7 +26,7 @@ pub(super) fn show_found(found: &FileFindings) -> String {
     out
 }
 
-/// What is found in all, by how much there is of it.
+/// The summary after all findings.
 pub(super) fn show_end(found: &[FileFindings], fixes: bool) -> String {
     let mut out = summary(found, fixes);
     out.push('\n');
@@ -40,7 +40,7 @@ pub(super) fn show_end(found: &[FileFindings], fixes: bool) -> String {
     out
 }
 
-/// How many findings there are of which id, the most frequent first.
+/// The number of findings for each id, the most frequent first.
 fn summary(found: &[FileFindings], fixes: bool) -> String {
     let mut by_id: BTreeMap<&str, usize> = BTreeMap::new();
     each(found).for_each(|(_, found)| *by_id.entry(found.finding.lint.id).or_default() += 1);
@@ -100,7 +100,7 @@ pub(super) fn annotations(found: &[FileFindings]) -> Vec<Annotation> {
     each(found).map(annotation).collect()
 }
 
-/// What a reader of SARIF is told of the lints.
+/// The descriptions of the lints for SARIF.
 pub(super) fn described() -> Vec<Described> {
     let help = |lint: &Looked| format!("Why: {}. Remedy: {}.", lint.reason, lint.remedy);
     LINTS.map(|lint| Described { id: lint.id, summary: lint.finds, help: help(lint) }).into()

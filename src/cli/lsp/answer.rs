@@ -1,4 +1,4 @@
-//! What is answered to requests.
+//! Answers requests.
 
 use lsp_server::ErrorCode;
 use lsp_types as lsp;
@@ -13,16 +13,16 @@ use crate::author::editor::actions::{ActionChange, Aim, CodeAction};
 use crate::author::editor::symbols::symbols;
 use crate::author::editor::tokens::tokens;
 
-/// An answer, or why there is none.
+/// The result of a request, or an error.
 type LspAnswer = Result<Value, (ErrorCode, String)>;
 
-/// What answers are made from.
+/// What answers are computed from.
 pub struct AnswerSources<'s> {
     pub folders: &'s Folders,
     pub documents: &'s Documents,
 }
 
-/// What the server can do.
+/// The capabilities of the server.
 pub fn capabilities() -> Value {
     json!({
         "capabilities": {

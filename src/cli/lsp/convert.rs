@@ -1,4 +1,4 @@
-//! What the editor's tools tell, in the types of the protocol.
+//! Converts the results of the editor's tools to the types of the protocol.
 
 use lsp_types as lsp;
 
@@ -44,7 +44,8 @@ pub fn diagnostic(found: Diagnostic) -> lsp::Diagnostic {
     }
 }
 
-/// `number` keeps the order: what is required comes first, then as it was offered.
+/// Converts a completion item. The sort order puts required items first, and otherwise
+/// follows `number`.
 pub fn completion(number: usize, offered: CompletionItem) -> lsp::CompletionItem {
     let CompletionItem { label, sign, detail, documentation, is_required, edit: with } = offered;
     let rank = if is_required { 0 } else { 1 };
@@ -60,7 +61,7 @@ pub fn completion(number: usize, offered: CompletionItem) -> lsp::CompletionItem
         detail: (!detail.is_empty()).then_some(detail),
         documentation: (!documentation.is_empty()).then_some(lsp::Documentation::String(documentation)),
         sort_text: Some(format!("{rank}{number:05}")),
-        // A name in quotes is found by what stands in them.
+        // A quoted name is matched by its text.
         filter_text: Some(with.text.trim_end_matches([' ', '\n', '-', ':', '(']).to_owned()),
         insert_text_mode: Some(lsp::InsertTextMode::AS_IS),
         text_edit: Some(lsp::CompletionTextEdit::Edit(edit(with))),
@@ -90,7 +91,7 @@ pub fn symbol(symbol: Symbol) -> lsp::DocumentSymbol {
     }
 }
 
-/// The types of tokens, in the order of their numbers.
+/// The token types, in the order of their indexes.
 pub fn legend() -> Vec<lsp::SemanticTokenType> {
     vec![
         lsp::SemanticTokenType::VARIABLE,
@@ -103,7 +104,7 @@ pub fn legend() -> Vec<lsp::SemanticTokenType> {
     ]
 }
 
-/// Tokens, each from where the one before begins.
+/// Encodes tokens, each relative to the start of the previous one.
 pub fn tokens(tokens: &[ExpressionToken]) -> Vec<lsp::SemanticToken> {
     let mut before = Position::default();
     let mut relative = |token: &ExpressionToken| {

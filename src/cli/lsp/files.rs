@@ -1,4 +1,4 @@
-//! The files of a workspace that may hold definitions and policies.
+//! The files of a workspace that may contain definitions and policies.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,16 +6,17 @@ use std::path::{Path, PathBuf};
 use super::super::documents::is_manifest;
 use super::super::project::Project;
 
-/// Entries of folders that are looked at.
+/// How many folder entries are visited.
 const ENTRIES_MAX: usize = 50_000;
-/// Bytes of all files that are read.
+/// How many bytes of files are read in total.
 const BYTES_MAX: usize = 256 << 20;
-/// Bytes of a file that is read.
+/// The longest file that is read, in bytes.
 const FILE_BYTES_MAX: u64 = 16 << 20;
-/// Folders without manifests of anybody's own.
+/// Folders without manifests of the project's own.
 const PASSED_OVER: [&str; 3] = ["node_modules", "target", "vendor"];
 
-/// The names and texts of the files that a project names, or else of those below the root that define something.
+/// The names and texts of the files that a project lists, or else of those below the root that
+/// define something.
 pub fn read(project: &Project, root: Option<&Path>) -> Vec<(String, String)> {
     let named: Vec<PathBuf> =
         project.definitions.iter().chain(&project.policies).flat_map(|path| expanded(path)).collect();
@@ -31,12 +32,12 @@ pub fn read(project: &Project, root: Option<&Path>) -> Vec<(String, String)> {
     found
 }
 
-/// Whether a text may define what others are checked against.
+/// Whether a text may contain definitions or policies.
 pub fn defines(text: &str) -> bool {
     text.contains("CustomResourceDefinition") || text.contains("AdmissionPolicy")
 }
 
-/// A file or a folder, or those that a pattern names.
+/// The file or folder, or those that match a pattern.
 fn expanded(path: &Path) -> Vec<PathBuf> {
     let pattern = path.to_string_lossy();
     if path.exists() || !pattern.contains(['*', '?', '[']) {
@@ -54,7 +55,7 @@ fn walk(path: &Path, is_wanted: &dyn Fn(&str) -> bool, left: &mut (usize, usize)
         below.sort();
         for path in below {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            // A link may lead anywhere, also up.
+            // A symbolic link to a folder may lead anywhere, even upwards.
             if !name.starts_with('.') && !PASSED_OVER.contains(&name) && (!path.is_symlink() || path.is_file()) {
                 walk(&path, is_wanted, left, found);
             }
@@ -67,7 +68,7 @@ fn walk(path: &Path, is_wanted: &dyn Fn(&str) -> bool, left: &mut (usize, usize)
     found.push((name_of(path), text));
 }
 
-/// The text of a file that is not too long.
+/// The text of a file; `None` if it is too long or can't be read.
 pub fn read_file(path: &Path) -> Option<String> {
     let length = fs::metadata(path).ok()?.len();
     if length > FILE_BYTES_MAX {
@@ -76,7 +77,7 @@ pub fn read_file(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok()
 }
 
-/// A path as the editor's tools know it.
+/// A path in the form that the editor's tools use.
 pub fn name_of(path: &Path) -> String {
     path.to_string_lossy().replace('\\', "/")
 }

@@ -1,7 +1,8 @@
-//! The folders of an editor's workspace: each is a project by itself.
+//! The folders of an editor's workspace; each is a project of its own.
 //!
-//! In: their paths. Out: for the name of a file the folder that it belongs to, with the project's settings, its kinds and its
-//! policies. The innermost folder counts; a file outside of all belongs to the first.
+//! Input: their paths. Output: for a file name the folder that it belongs to, with the project's
+//! settings, its kinds and its policies. The innermost folder counts; a file outside of all folders
+//! belongs to the first one.
 
 use std::path::{Path, PathBuf};
 
@@ -13,12 +14,12 @@ use crate::author::editor::workspace::LintChoice;
 use crate::meta::minor::Minor;
 use crate::value::Value;
 
-/// Folders that are looked at; of more, the first.
+/// How many folders are used; the others are ignored.
 const FOLDERS_MAX: usize = 100;
 
-/// A folder, and what is known of it.
+/// A folder with its project.
 pub struct Folder {
-    /// `None` for an editor that has no folder open.
+    /// `None` if the editor has no folder open.
     pub root: Option<PathBuf>,
     pub project: Project,
     pub workspace: Workspace,
@@ -28,7 +29,7 @@ pub struct Folder {
 pub struct Folders(Vec<Folder>);
 
 impl Folders {
-    /// Folders of which nothing is known yet.
+    /// Folders that are not read yet.
     pub fn new(roots: Vec<PathBuf>) -> Folders {
         let mut folders: Vec<Folder> =
             roots.into_iter().take(FOLDERS_MAX).map(|root| Folder::unread(Some(root))).collect();
@@ -38,7 +39,7 @@ impl Folders {
         Folders(folders)
     }
 
-    /// Takes folders away, and adds others.
+    /// Removes folders, and adds others.
     pub fn change(&mut self, removed: &[PathBuf], added: Vec<PathBuf>) {
         let kept = self.0.iter().filter_map(|folder| folder.root.clone()).filter(|root| !removed.contains(root));
         let mut roots: Vec<PathBuf> = kept.collect();
@@ -55,18 +56,18 @@ impl Folders {
         &self.0[self.index(name)]
     }
 
-    /// The same, to be changed.
+    /// The folder that a file belongs to, mutable.
     pub fn of_mut(&mut self, name: &str) -> &mut Folder {
         let index = self.index(name);
         &mut self.0[index]
     }
 
-    /// All of them.
+    /// All folders, mutable.
     pub fn all_mut(&mut self) -> impl Iterator<Item = &mut Folder> {
         self.0.iter_mut()
     }
 
-    /// What all kinds and policies were made of.
+    /// A stamp of what all kinds and policies were built from.
     pub fn stamp(&self) -> u64 {
         self.0.iter().fold(0, |sum, folder| sum.wrapping_add(folder.workspace.stamp_of_all()))
     }
@@ -86,11 +87,12 @@ impl Folder {
         Folder { root, project: Project::default(), workspace: empty_workspace(&[]) }
     }
 
-    /// Reads the project and its files but for those that are open, in place of what was read before. `live` are definitions
-    /// that stand in no file.
+    /// Reads the project and its files, except for those that are open, and replaces the previous
+    /// state. `live` are definitions that are not in files.
     ///
     /// # Errors
-    /// What is wrong with the project's file; then the folder is read as if it had none.
+    ///
+    /// What is wrong with the project's file; the folder is then read as if it had none.
     pub fn read(&mut self, live: &[Value], is_open: impl Fn(&str) -> bool) -> Result<(), ProjectError> {
         let project = self.root.as_deref().map_or_else(|| Ok(Project::default()), Project::around);
         let (project, told) = match project {
@@ -112,7 +114,8 @@ impl Folder {
     }
 }
 
-/// A workspace without definitions for some minors of Kubernetes, in which everybody may do what the roles of every server let them.
+/// A workspace without definitions for some minor versions of Kubernetes; users have the
+/// permissions of the default roles.
 fn empty_workspace(minors: &[Minor]) -> Workspace {
     let given = Given::new(Minor::NEWEST, [].into_iter());
     Workspace::of_minors(Box::new(move |user| given.request_user(user)), minors)

@@ -1,4 +1,4 @@
-//! What comes in, from the reader of stdin to the worker.
+//! What the reader of stdin passes to the worker.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,29 +9,29 @@ use lsp_server::{Message, Notification, RequestId};
 use super::super::cluster::ClusterError;
 use crate::value::Value;
 
-/// Requests that were cancelled before their turn, which are remembered.
+/// How many ids of cancelled requests are remembered.
 const CANCELLED_MAX: usize = 1024;
 
-/// What comes in.
+/// An incoming event.
 pub enum Incoming {
     Message(Message),
-    /// What is to be answered to something that is not a message.
+    /// The answer to input that is not a message.
     Malformed(serde_json::Value),
-    /// The definitions of a live server, or why there are none.
+    /// The definitions of a live server, or why they can't be read.
     Definitions(Result<Vec<Value>, ClusterError>),
     End,
 }
 
-/// What the reader and the worker both see.
+/// The state that the reader and the worker share.
 #[derive(Default)]
 pub struct SharedState {
-    /// How many messages have come.
+    /// How many messages have arrived.
     come: AtomicU64,
     cancelled: Mutex<VecDeque<RequestId>>,
 }
 
 impl SharedState {
-    /// Notes that something has come in.
+    /// Records an incoming message.
     pub fn note(&self, incoming: &Incoming) {
         if let Incoming::Message(Message::Notification(Notification { method, params })) = incoming
             && method == "$/cancelRequest"
@@ -51,7 +51,7 @@ impl SharedState {
         self.cancelled.lock().unwrap_or_else(PoisonError::into_inner).contains(id)
     }
 
-    /// Whether something has come since so many messages were taken.
+    /// Whether more messages have arrived than `taken`.
     pub fn has_come_after(&self, taken: u64) -> bool {
         self.come.load(Ordering::Acquire) > taken
     }

@@ -1,17 +1,21 @@
 //! `skiff lsp`: a language server for definitions, objects, policies and suites.
 //!
-//! In: messages of the Language Server Protocol on stdin. Out: answers and diagnostics on stdout. What is said of a text comes
-//! from [`crate::author::editor`], which is pure; here are the protocol, the files and the order of the work.
+//! Input: messages of the Language Server Protocol on stdin. Output: responses and diagnostics on stdout.
+//! What they say about a text comes from [`crate::author::editor`], which is pure; this module
+//! handles the protocol, the files and the order of the work.
 //!
-//! - **The newest edit wins.** One thread reads messages, another does what they ask: edits at once, requests in their order,
-//!   and diagnostics when nothing else waits. A message that comes meanwhile ends a check of diagnostics, which begins anew
-//!   from the newest text; a request that is cancelled ends, too. [`crate::work`] ends both.
-//! - **No message ends the server** but `exit` and the end of stdin: what can't be read is answered with an error, what is too
-//!   long is passed over, and a fault in a request is the answer to that request alone.
-//! - **Why `lsp-server` and `lsp-types`**: the first is rust-analyzer's own and is released with it, the second is what it and most
-//!   servers in Rust describe messages by. `tower-lsp` had its last release in 2023, and runs requests side by side, where
-//!   here their order is the point. The reader of frames is ours ([`wire`]): that of `lsp-server` allocates what a header
-//!   names, and ends at the first message that is not JSON.
+//! - **The newest edit wins.** One thread reads messages, another one handles them: edits at once,
+//!   requests in order, and diagnostics when nothing else waits. A message that arrives meanwhile
+//!   aborts the computation of diagnostics, which starts again with the newest text; cancelling a
+//!   request aborts it, too. [`crate::work`] aborts both.
+//! - **No message ends the server** except `exit` and the end of stdin: malformed input is answered
+//!   with an error, a message that is too long is skipped, and a panic in a request only fails that
+//!   request.
+//! - **Why `lsp-server` and `lsp-types`**: the first belongs to rust-analyzer and is released with
+//!   it; the second is used by it and by most servers in Rust. `tower-lsp` had its last release in
+//!   2023, and runs requests concurrently, while their order matters here. The reader of frames is
+//!   our own ([`wire`]): that of `lsp-server` allocates as many bytes as a header says, and ends at
+//!   the first message that is not JSON.
 
 mod answer;
 mod convert;
@@ -38,9 +42,10 @@ use super::print::tell;
 use incoming::SharedState;
 use server::LanguageServer;
 
-/// Documents may be nested deep, and are walked by recursion. Only pages that are touched cost memory.
+/// The stack of the worker: documents may be nested deeply, and are walked by recursion. Only pages
+/// that are used cost memory.
 const STACK_BYTES: usize = 64 << 20;
-/// Messages that may wait; then the client does.
+/// How many messages may wait before the reader blocks.
 const WAITING_MAX: usize = 1024;
 
 /// Serve editors: diagnostics, completion, hover, definitions, edits, symbols and colours over stdin and stdout

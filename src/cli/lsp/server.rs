@@ -1,4 +1,5 @@
-//! The order of the work: what is received, what is answered, what is checked when nothing waits.
+//! The order of the work: what is received, what is answered, and what is checked while nothing
+//! waits.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,12 +25,13 @@ use crate::author::editor::Text;
 use crate::value::Value;
 use crate::work::{Broken, Ended, Meter, Oversee};
 
-/// How often a check is begun anew for a newer message; then it goes to its end.
+/// How often a check is restarted because of newer messages; after that it runs to its end.
 const RESTARTS_MAX: u32 = 8;
 /// How long a request may take.
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Ends a check when something newer comes, or a request when it is cancelled or takes too long.
+/// Aborts a check when a newer message arrives, and a request when it is cancelled or takes too
+/// long.
 enum Overseer {
     Check { shared: Arc<SharedState>, taken: u64 },
     Request { shared: Arc<SharedState>, id: RequestId, begun: Instant },
@@ -53,18 +55,18 @@ enum SessionState {
     ShutDown,
 }
 
-/// What is known, and what is to be done.
+/// The state of the server.
 pub struct LanguageServer {
     shared: Arc<SharedState>,
     sender: SyncSender<Incoming>,
     runtime: Handle,
     access: Option<Access>,
     state: SessionState,
-    /// Messages that were taken.
+    /// How many messages were taken.
     taken: u64,
-    /// How often the check that is due was begun anew.
+    /// How often the current check was restarted.
     restarts: u32,
-    /// Whether the client tells of files that change, if it is asked to.
+    /// Whether the client supports notifications about changed files.
     watches: bool,
     /// The definitions of a live server.
     live: Vec<Value>,
@@ -94,7 +96,7 @@ impl LanguageServer {
         }
     }
 
-    /// Serves until the end; whether that came after a shutdown.
+    /// Serves until the end; returns whether there was a shutdown request before.
     pub fn run(mut self, receiver: &Receiver<Incoming>) -> bool {
         loop {
             let next = match (self.state == SessionState::Serving).then(|| self.documents.stale()).flatten() {
@@ -123,7 +125,7 @@ impl LanguageServer {
             Incoming::Malformed(answer) => send(&answer),
             Incoming::Message(Message::Request(request)) => self.request(request),
             Incoming::Message(Message::Notification(notification)) => self.notified(notification),
-            // Answers to what was asked of the client tell nothing that is needed.
+            // Responses to the server's own requests contain nothing of interest.
             Incoming::Message(Message::Response(_)) | Incoming::End => {}
         }
         self.taken += 1;
@@ -218,7 +220,8 @@ impl LanguageServer {
         }
     }
 
-    /// Reads the projects and their files, and asks for what else is needed.
+    /// Reads the projects and their files, and requests what else is needed from the client and the
+    /// live server.
     fn begin(&mut self) {
         if self.watches {
             let watchers =
@@ -240,7 +243,7 @@ impl LanguageServer {
         }
     }
 
-    /// Reads the projects and their files, in place of what was read before.
+    /// Reads the projects and their files, and replaces the previous state.
     fn load(&mut self) {
         for folder in self.folders.all_mut() {
             let told = folder.read(&self.live, |name| self.documents.open.contains_key(name));
@@ -281,7 +284,7 @@ impl LanguageServer {
         self.reread(&name);
     }
 
-    /// A file that is not open is what it is on disk.
+    /// Reads a closed file from the disk again.
     fn reread(&mut self, name: &str) {
         let before = self.folders.stamp();
         let workspace = &mut self.folders.of_mut(name).workspace;
@@ -305,7 +308,7 @@ impl LanguageServer {
         }
     }
 
-    /// Looks at a text, and tells what is wrong with it, unless something newer comes meanwhile.
+    /// Checks a text and publishes its diagnostics, unless a newer message arrives meanwhile.
     fn check(&mut self, name: &str) {
         let Some(open) = self.documents.open.get_mut(name) else { return };
         if open.text.as_str().len() > TEXT_BYTES_MAX {
@@ -335,7 +338,7 @@ impl LanguageServer {
                 let found = found.into_iter().map(convert::diagnostic).collect();
                 publish(open.uri.clone(), found, Some(open.version));
             }
-            // It is told once, and looked at again when it changes.
+            // It is reported once; the text is checked again when it changes.
             Err(_) => note(format_args!("skiff: `{name}` could not be checked: a fault of skiff's own")),
         }
         if self.folders.stamp() != before {
@@ -344,7 +347,8 @@ impl LanguageServer {
     }
 }
 
-/// Tells what is wrong with the file of a folder's project, unless it is open: then it is checked as it is typed.
+/// Publishes the errors of a folder's `skiff.toml`, unless the file is open: then it is checked
+/// while it is edited.
 fn tell_of_settings(folder: &Folder, documents: &Documents) {
     let mut above = folder.root.iter().flat_map(|root| root.ancestors()).map(|above| above.join(FILE));
     let Some(file) = above.find(|file| file.is_file()) else { return };
@@ -355,7 +359,7 @@ fn tell_of_settings(folder: &Folder, documents: &Documents) {
     }
 }
 
-/// Lets work go to its end.
+/// Lets work run to its end.
 struct Uninterrupted;
 
 impl Oversee for Uninterrupted {
@@ -369,7 +373,7 @@ fn paths_of(folders: Vec<lsp::WorkspaceFolder>) -> Vec<PathBuf> {
     folders.iter().map(|folder| PathBuf::from(name_of(&folder.uri))).collect()
 }
 
-/// Does something with the parameters of a notification; what they are not is passed over.
+/// Handles the parameters of a notification; malformed ones are ignored.
 fn with<P: DeserializeOwned>(params: serde_json::Value, then: impl FnOnce(P)) {
     if let Ok(params) = serde_json::from_value(params) {
         then(params);
@@ -388,7 +392,8 @@ fn notify(method: &str, params: impl serde::Serialize) {
     send(&Notification::new(method.to_owned(), params));
 }
 
-/// Where the client does not read, there is nobody to tell; the end of stdin ends the server.
+/// Sends a message. Errors are ignored: if the client does not read any more, the end of stdin ends
+/// the server.
 fn send(message: &impl serde::Serialize) {
     _ = wire::write(&mut std::io::stdout().lock(), message);
 }

@@ -1,4 +1,4 @@
-//! What is wrong with the text of a `skiff.toml`, as somebody types it.
+//! Diagnostics for the text of a `skiff.toml` while it is edited.
 
 use std::path::Path;
 
@@ -8,12 +8,12 @@ use super::super::project::{FILE, SettingError, parse};
 use super::convert;
 use crate::author::editor::Text;
 
-/// Whether a file is that of a project.
+/// Whether a file is called `skiff.toml`.
 pub fn is_settings(name: &str) -> bool {
     Path::new(name).file_name().is_some_and(|file| file == FILE)
 }
 
-/// Each fault at its place, up to the end of its line.
+/// The errors in the text, each from its place to the end of the line.
 pub fn faults(text: &Text) -> Vec<lsp::Diagnostic> {
     parse(text.as_str()).err().unwrap_or_default().into_iter().map(|fault| diagnostic(text, fault)).collect()
 }

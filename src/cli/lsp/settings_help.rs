@@ -1,7 +1,8 @@
-//! What may be written in a `skiff.toml`, and what its keys and values mean.
+//! Completion and hover in a `skiff.toml`.
 //!
-//! In: the text as it is typed, and a place in it. Out: the keys of the table that the place is in, or the values of the key
-//! that it stands behind; for a hover, what the word there means. A text that is not yet TOML is read all the same: by lines.
+//! Input: the text as it is edited, and a position in it. Output: the keys of the table at the position,
+//! or the values of the key before it; for a hover, the meaning of the word there. The text is read
+//! line by line, as it may not be valid TOML yet.
 
 use std::ops::Range;
 
@@ -12,18 +13,18 @@ use crate::author::editor::{Edit, Text};
 use crate::author::lint::{LINTS, Lint, Severity};
 use crate::meta::minor::Minor;
 
-/// A place in the file.
+/// A position in the file.
 struct SettingPosition<'t> {
     /// The name of the table; empty at the root.
     table: &'t str,
-    /// The key whose value the place is in; `None` where a key may stand.
+    /// The key whose value the position is in; `None` where a key may be written.
     key: Option<&'t str>,
-    /// What is written of the word before the place, without a quote.
+    /// The part of the word before the position, without a quote.
     word: Range<usize>,
     is_quoted: bool,
 }
 
-/// What may be written at a byte of the text.
+/// The completions at a byte offset.
 pub fn complete(text: &Text, at: usize) -> Vec<CompletionItem> {
     let Some(place) = SettingPosition::of(text, at) else { return Vec::new() };
     let offer = |label: &str, sign: Sign, about: String, written: String| CompletionItem {
@@ -52,7 +53,7 @@ pub fn complete(text: &Text, at: usize) -> Vec<CompletionItem> {
     }
 }
 
-/// What the key or the lint at a byte of the text means.
+/// The meaning of the key or the lint at a byte offset.
 pub fn hover(text: &Text, at: usize) -> Option<Hover> {
     let line = text.line_of(at);
     let (start, written) = (text.line_start(line), text.line(line));
@@ -85,7 +86,7 @@ fn keys_of(table: &str) -> &'static [SettingKey] {
 }
 
 impl<'t> SettingPosition<'t> {
-    /// `None` in a comment, and where a table has its name.
+    /// `None` in a comment, and in the header of a table.
     fn of(text: &'t Text, at: usize) -> Option<Self> {
         let line = text.line_of(at);
         let start = text.line_start(line);
@@ -101,7 +102,8 @@ impl<'t> SettingPosition<'t> {
     }
 }
 
-/// The key that a place is behind: of its own line, or of one above whose list is still open.
+/// The key that a position belongs to: the one of its line, or of a line above whose list is still
+/// open.
 fn key_at<'t>(text: &'t Text, line: usize, before: &'t str) -> Option<&'t str> {
     if let Some((key, _)) = before.split_once('=') {
         return Some(key.trim());
@@ -112,23 +114,24 @@ fn key_at<'t>(text: &'t Text, line: usize, before: &'t str) -> Option<&'t str> {
     (written.matches('[').count() > written.matches(']').count()).then_some(key.trim())
 }
 
-/// Where a part of the text begins in it.
+/// The byte offset of a part of the text.
 fn offset_in(text: &Text, part: &str) -> usize {
     part.as_ptr().addr() - text.as_str().as_ptr().addr()
 }
 
-/// The table that a line is in; empty at the root.
+/// The table that a line belongs to; empty at the root.
 fn table_at(text: &Text, line: usize) -> &str {
     let headers = (0..line).rev().map(|line| text.line(line)).filter(|line| is_header(line));
     headers.map(|line| line.trim().trim_matches(['[', ']'])).next().unwrap_or_default()
 }
 
-/// Whether a line begins a table: `[lint]`. Lists don't begin lines, but for their items, which are quoted.
+/// Whether a line is a table header such as `[lint]`. A line may also begin with a list's item, but
+/// these are quoted.
 fn is_header(line: &str) -> bool {
     line.trim_start().strip_prefix('[').is_some_and(|rest| !rest.contains(['"', '\'', '=']))
 }
 
-/// Where the word begins that a text ends with.
+/// The start of the word at the end of a text.
 fn word_begin(before: &str) -> usize {
     before.trim_end_matches(is_of_word).len()
 }
@@ -141,7 +144,7 @@ fn is_of_word(sign: char) -> bool {
 mod tests {
     use super::*;
 
-    /// The text without `|`, and where that stands.
+    /// The text without `|`, and the offset where it was.
     fn cursor(text: &str) -> (Text, usize) {
         (Text::from(text.replace('|', "")), text.find('|').expect("the test has a cursor"))
     }

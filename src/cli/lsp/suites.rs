@@ -1,4 +1,4 @@
-//! Where a new case of a suite goes.
+//! The edit that adds a case to a suite.
 
 use std::path::Path;
 
@@ -10,8 +10,8 @@ use super::uri::uri_of;
 use crate::author::editor::Text;
 use crate::author::editor::actions::{CaseAction, new_suite, whole_edit, with_case};
 
-/// The edit that adds a case to its suite: it lies in the project's first folder of suites, or else beside the file `asked`, and
-/// is made where it is not there.
+/// The edit that adds a case to its suite. The suite's file is in the project's first folder of
+/// suites, or else beside the file `asked`; it is created if it does not exist.
 pub fn edit(
     documents: &Documents,
     suites: Option<&Path>,

@@ -1,17 +1,17 @@
-//! URIs of files and their paths.
+//! Converts between file URIs and paths.
 
 use std::str::FromStr;
 
 use lsp_types::Uri;
 
-/// The name of a file by its URI: its path, or the URI itself for what is not a file.
+/// The name of a file by its URI: its path, or the URI itself if it is not a file.
 pub fn name_of(uri: &Uri) -> String {
     let text = uri.as_str();
     let Some(path) = text.strip_prefix("file://") else { return text.to_owned() };
-    // What stands before the path is a host.
+    // The part before the path is a host.
     let path = path.find('/').map_or(path, |start| &path[start..]);
     let decoded = decoded(path);
-    // `/C:/a` of Windows.
+    // A Windows path such as `/C:/a`.
     let is_drive = decoded.as_bytes().get(2) == Some(&b':');
     decoded.strip_prefix('/').filter(|_| is_drive).unwrap_or(&decoded).to_owned()
 }

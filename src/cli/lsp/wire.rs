@@ -1,7 +1,7 @@
-//! Frames of the protocol: headers, an empty line, and a body of JSON.
+//! Frames of the protocol: headers, an empty line, and a JSON body.
 //!
-//! In: bytes of a client. Out: messages, and the answers to bytes that are not messages. A frame is read with bounds: no header
-//! makes anything be allocated.
+//! Input: bytes from a client. Output: messages, and the responses to malformed ones. Frames are read
+//! within bounds: no header determines how much is allocated.
 
 use std::io::{self, BufRead, Read as _, Write};
 use std::sync::mpsc::SyncSender;
@@ -11,20 +11,20 @@ use serde_json::{Value, json};
 
 use super::incoming::{Incoming, SharedState};
 
-/// The longest body that is read, in bytes; longer ones are passed over.
+/// The longest body that is read, in bytes; longer ones are skipped.
 const BODY_BYTES_MAX: u64 = 64 << 20;
-/// The longest line of a header, in bytes.
+/// The longest header line, in bytes.
 const HEADER_BYTES_MAX: u64 = 4 << 10;
 
-/// What a frame holds.
+/// The contents of a frame.
 enum Frame {
     Body(Vec<u8>),
-    /// It was passed over.
+    /// A body of this length was skipped.
     TooLong(u64),
     End,
 }
 
-/// Hands over the messages of a client until it ends.
+/// Passes on the messages of a client until the input ends.
 pub fn read(mut input: impl BufRead, sender: &SyncSender<Incoming>, shared: &SharedState) {
     loop {
         let incoming = match frame(&mut input) {
@@ -46,7 +46,7 @@ pub fn read(mut input: impl BufRead, sender: &SyncSender<Incoming>, shared: &Sha
     }
 }
 
-/// What is said to a body that is not a message: to its id, if it has one.
+/// The response to a body that is not a message, with its id if it has one.
 fn malformed(body: &[u8], error: &serde_json::Error) -> Value {
     match serde_json::from_slice::<Value>(body) {
         Ok(value) => refusal(value.get("id").unwrap_or(&Value::Null), -32600, &format!("not a message: {error}")),
@@ -73,7 +73,7 @@ fn frame(input: &mut impl BufRead) -> io::Result<Frame> {
             (Some((name, value)), _) if name.trim().eq_ignore_ascii_case("content-length") => {
                 length = value.trim().parse().ok();
             }
-            // The body follows; what is not a header is passed over.
+            // The body follows; lines that are not headers are ignored.
             (None, Some(length)) if line.is_empty() => return body(input, length),
             _ => {}
         }
@@ -91,7 +91,7 @@ fn body(input: &mut impl BufRead, length: u64) -> io::Result<Frame> {
     if (body.len() as u64) < length { Ok(Frame::End) } else { Ok(Frame::Body(body)) }
 }
 
-/// Writes a message in a frame, and at once.
+/// Writes a message as a frame, and flushes it.
 pub fn write(out: &mut impl Write, message: &impl serde::Serialize) -> io::Result<()> {
     let mut message = serde_json::to_value(message)?;
     if let Some(fields) = message.as_object_mut() {

@@ -1,4 +1,4 @@
-//! A server that a test started ends with the process of that test: one that is killed leaves no server behind.
+//! Ends a server with the process that started it: a test that is killed leaves no server behind.
 
 #[cfg(unix)]
 mod unix;
@@ -15,14 +15,14 @@ use unix::Parent;
 #[cfg(windows)]
 use windows::Parent;
 
-/// Has this process stop, as by SIGTERM, once its parent is gone.
+/// Stops this process as by SIGTERM once its parent has ended.
 ///
-/// `parent` is the number of the process that started this one, for those who know it: it may be gone by now, and this
-/// process another's.
+/// `parent` is the id of the process that started this one, if the caller knows it: it may have
+/// ended already, so this process may have another parent.
 ///
 /// # Errors
 ///
-/// The system refuses to tell, or the parent is gone already.
+/// The system refuses to notify, or the parent has ended already.
 pub fn end_with_parent(parent: Option<NonZeroU32>) -> io::Result<()> {
     let parent = Parent::find(parent)?;
     tokio::spawn(async move {

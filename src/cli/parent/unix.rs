@@ -1,4 +1,5 @@
-//! Processes without a parent get another one: so one that has another than before has lost its own.
+//! A process whose parent ends gets another parent: so a change of the parent id means that the
+//! parent has ended.
 
 use std::io;
 use std::num::NonZeroU32;
@@ -10,21 +11,26 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::gone_already;
 
-/// The stack of the thread that asks the system: it does nothing else.
+/// The stack of the thread that subscribes to the notification; it does nothing else.
 #[cfg(target_os = "linux")]
 const THREAD_STACK_BYTES: usize = 64 << 10;
 
 /// The process that started this one.
 ///
-/// The system tells when the parent's thread ends that started it. The parent may go on then, and so does this process.
+/// The system notifies when the thread of the parent that started this process ends. If the parent
+/// itself continues, so does this process.
 pub struct Parent {
     process: Option<Pid>,
-    /// Tells when it is time to look. Handled, so that it ends nobody.
+    /// Signals to check the parent. They are handled, so they don't end the process.
     signals: Signal,
 }
 
 impl Parent {
-    /// Errors: as of `end_with_parent`.
+    /// Finds the parent; `known` is its id, if the caller knows it.
+    ///
+    /// # Errors
+    ///
+    /// As for `end_with_parent`.
     pub fn find(known: Option<NonZeroU32>) -> io::Result<Self> {
         let known = known.and_then(|number| Pid::from_raw(i32::try_from(number.get()).ok()?));
         let process = known.or_else(getppid);
@@ -32,7 +38,7 @@ impl Parent {
         if getppid() == process { Ok(parent) } else { Err(gone_already()) }
     }
 
-    /// Waits until it is gone.
+    /// Waits until the parent has ended.
     pub async fn gone(mut self) {
         while getppid() == self.process {
             self.next().await;
@@ -46,7 +52,7 @@ fn told() -> io::Result<Signal> {
 
     let signals = signal(SignalKind::user_defined2())?;
     let (told, asked) = mpsc::sync_channel(1);
-    // What is asked for ends with the thread that asks, and those of the runtime may end when they have nothing to do.
+    // The subscription ends with its thread, and idle threads of the runtime may end.
     thread::Builder::new().name("parent".to_owned()).stack_size(THREAD_STACK_BYTES).spawn(move || {
         _ = told.send(set_parent_process_death_signal(Some(Number::USR2)));
         loop {

@@ -1,4 +1,4 @@
-//! A process keeps the number of the one that started it, also when that is gone: so what is waited for is a handle.
+//! A process keeps its parent's id after the parent has ended, so this waits for a handle.
 
 use std::io;
 use std::num::NonZeroU32;
@@ -17,7 +17,11 @@ pub struct Parent {
 }
 
 impl Parent {
-    /// Errors: as of `end_with_parent`.
+    /// Finds the parent; `known` is its id, if the caller knows it.
+    ///
+    /// # Errors
+    ///
+    /// As for `end_with_parent`.
     pub fn find(known: Option<NonZeroU32>) -> io::Result<Self> {
         let number = match known {
             Some(number) => number.get(),
@@ -28,7 +32,7 @@ impl Parent {
         if parent.is_there() { Ok(parent) } else { Err(gone_already()) }
     }
 
-    /// Waits until it is gone.
+    /// Waits until the parent has ended.
     pub async fn gone(self) {
         while self.is_there() {
             tokio::time::sleep(LOOKED_EVERY).await;
@@ -40,7 +44,7 @@ impl Parent {
     }
 }
 
-/// The number of the process that started this one.
+/// The id of the process that started this one.
 fn starter() -> io::Result<u32> {
     let mut list = HPROCESSLIST::CreateToolhelp32Snapshot(co::TH32CS::SNAPPROCESS, None).map_err(io::Error::other)?;
     let own = GetCurrentProcessId();

@@ -1,16 +1,16 @@
-//! The parts of the page, made by `ui/build.js` and committed.
+//! The parts of the page, which `ui/build.js` generates and which are committed.
 
-/// The page; `{nonce}` stands for a word that is new with each answer.
+/// The page; `{nonce}` is replaced by a new nonce in each response.
 pub const INDEX: &str = include_str!("../../../ui/dist/index.html");
 
-/// A part that is the same for everybody.
+/// A static part.
 pub struct Asset {
     pub path: &'static str,
     pub content_type: &'static str,
     pub bytes: &'static [u8],
 }
 
-/// All parts but the page.
+/// All parts except the page.
 pub const ASSETS: [Asset; 4] = [
     Asset {
         path: "/page.js",

@@ -1,4 +1,5 @@
-//! Examples to open: the definitions of the project around, those of `crd-examples`, and one with a policy.
+//! The examples: the definitions of the surrounding project, those of `crd-examples`, and one with
+//! a policy.
 
 use super::super::definitions::is_definition;
 use super::super::documents::{ManifestDocument, ManifestText, read_each};
@@ -7,12 +8,12 @@ use crate::meta::api_version::group_of;
 use crate::object;
 use crate::value::{Value, yaml};
 
-/// Definitions of a project that are listed.
+/// How many definitions of a project are listed.
 const PROJECT_EXAMPLES_MAX: usize = 200;
-/// Bytes of their texts in all; a page opens one at a time, and has them all.
+/// The total size of their texts, in bytes; the page loads all of them.
 const PROJECT_BYTES_MAX: usize = 8 << 20;
 
-/// Texts to begin with.
+/// The texts of an example.
 struct Example {
     name: &'static str,
     definition: &'static str,
@@ -87,7 +88,7 @@ const EXAMPLES: [Example; 9] = [
     },
 ];
 
-/// All examples with their texts, those of a project first. Its files are read anew.
+/// All examples with their texts, those of the project first. The project's files are read again.
 pub fn list(project: &Project) -> Value {
     let shown = |Example { name, definition, object, old, request }: &Example| {
         object! {
@@ -103,8 +104,8 @@ pub fn list(project: &Project) -> Value {
     Value::Array(examples)
 }
 
-/// Each definition of a project, with the project's policies and its first object of the kind. What can't be read is left out:
-/// other commands tell of it.
+/// Each definition of a project, with the project's policies and its first object of the kind.
+/// Unreadable files are left out: other commands report them.
 fn of_project(project: &Project) -> Vec<Value> {
     let definitions = read_each(&project.definitions);
     let objects = read_each(&project.objects);
@@ -127,7 +128,8 @@ fn of_project(project: &Project) -> Vec<Value> {
     made.take(PROJECT_EXAMPLES_MAX).collect()
 }
 
-/// A document as it is written, if its file has no other.
+/// The text of a document as it is written, if it is the only one in its file; otherwise it is
+/// encoded.
 fn text_of(source: &ManifestText, document: &ManifestDocument) -> String {
     match (source.documents.len(), source.faults.len()) {
         (1, 0) => source.text.trim_end().to_owned(),
@@ -135,7 +137,7 @@ fn text_of(source: &ManifestText, document: &ManifestDocument) -> String {
     }
 }
 
-/// The first object of the kind of a definition.
+/// The first object of a definition's kind.
 fn object_of(sources: &[ManifestText], definition: &Value) -> Option<String> {
     let (group, kind) = (definition.str_at(&["spec", "group"]), definition.str_at(&["spec", "names", "kind"]));
     let is_it = |object: &Value| object.str_at(&["kind"]) == kind && group_of(object.str_at(&["apiVersion"])) == group;

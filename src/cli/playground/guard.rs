@@ -1,21 +1,23 @@
-//! Which requests are answered: those of the page itself.
+//! Decides which requests are answered: those of the page itself.
 
 use std::net::SocketAddr;
 
 use axum::http::{HeaderMap, Method, header};
 
-/// Who asks from where, as browsers tell it. Source: "Fetch Metadata Request Headers", W3C.
+/// The header by which browsers tell where a request comes from. Source: "Fetch Metadata Request
+/// Headers", W3C.
 const FETCH_SITE: &str = "sec-fetch-site";
 
 const OTHER_HOST: &str = "this page answers itself alone: the Host header of the request names another host";
 const OTHER_PAGE: &str = "this page answers itself alone: by its Origin or Sec-Fetch-Site header, the request comes from \
                           another page";
 
-/// Why a request is refused; `None` for one of the page at `address`, or of a program that is not a browser.
+/// Why a request is refused; `None` for one of the page at `address`, or of a program that is not a
+/// browser.
 ///
-/// The host must be this machine under the port of the page: a name that was made to point here is another host. What a
-/// browser says of its origin must be the page's own; a link may lead here from anywhere (`is_page`), as it shows nothing
-/// to whoever set it.
+/// The host must be this machine with the port of the page: a foreign name that resolves to this
+/// address is another host. The origin that a browser reports must be the page's own. The page
+/// itself (`is_page`) may be linked from anywhere, as it reveals nothing to the linking page.
 pub fn refusal(address: SocketAddr, method: &Method, headers: &HeaderMap, is_page: bool) -> Option<&'static str> {
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let hosts = [address.to_string(), format!("localhost:{}", address.port())];

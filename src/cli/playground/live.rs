@@ -1,4 +1,5 @@
-//! A look at the server that runs in this process: its own API, for whoever has the secret of this run.
+//! Access to the server that runs in this process: its own API, for clients with the secret of this
+//! run.
 
 use std::fmt;
 
@@ -12,20 +13,21 @@ use tower::ServiceExt as _;
 use super::answer;
 use crate::auth::{UserInfo, bearer_token};
 
-/// Where the page finds the API.
+/// The path of the API.
 const PREFIX: &str = "/live";
 
-/// A word that nobody can guess; new with each run.
+/// A random secret, new with each run.
 #[derive(Clone)]
 pub struct PageToken(String);
 
 impl PageToken {
-    /// 244 random bits, as letters and digits.
+    /// Generates a token of 244 random bits, as hexadecimal digits.
     pub fn generate() -> PageToken {
         PageToken([uuid::Uuid::new_v4(), uuid::Uuid::new_v4()].map(|part| part.simple().to_string()).concat())
     }
 
-    /// Whether a request shows it. Its time does not depend on where the first difference is.
+    /// Whether a request contains the token. The time of the comparison does not depend on the
+    /// position of a difference.
     fn is_shown(&self, headers: &HeaderMap) -> bool {
         let shown = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).and_then(bearer_token);
         let Some(shown) = shown.filter(|shown| shown.len() == self.0.len()) else { return false };
@@ -48,7 +50,7 @@ pub enum Writes {
     Write,
 }
 
-/// The API as the page reaches it.
+/// The API as the page accesses it.
 #[derive(Clone)]
 pub struct LiveApi {
     api: Router,
@@ -57,7 +59,7 @@ pub struct LiveApi {
 }
 
 impl LiveApi {
-    /// The API of this process, for whoever shows `token`.
+    /// The API of this process, for clients that send `token`.
     pub fn new(api: Router, token: PageToken, writes: Writes) -> LiveApi {
         LiveApi { api, token, writes }
     }
@@ -70,12 +72,12 @@ impl LiveApi {
         }
     }
 
-    /// Whether a path is one of the API.
+    /// Whether a path belongs to the API.
     pub fn is_for(path: &str) -> bool {
         path.strip_prefix(PREFIX).is_some_and(|rest| rest.starts_with('/'))
     }
 
-    /// Passes a request on, as one of the administrator.
+    /// Passes a request on, in the name of the administrator.
     pub async fn answer(&self, mut request: Request<Incoming>) -> Response<Body> {
         if !self.token.is_shown(request.headers()) {
             return answer::refusal(
@@ -91,7 +93,7 @@ impl LiveApi {
             return answer::refusal(StatusCode::BAD_REQUEST, "the path can't be read");
         };
         *request.uri_mut() = uri;
-        // What stands for the user is the secret, and nothing else that a client says.
+        // The secret alone decides about the user, and no other header of the client.
         let impersonation = |name: &&header::HeaderName| name.as_str().starts_with("impersonate-");
         let dropped: Vec<_> = request.headers().keys().filter(impersonation).cloned().collect();
         for name in dropped.into_iter().chain([header::AUTHORIZATION, header::UPGRADE]) {

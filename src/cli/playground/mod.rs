@@ -1,14 +1,16 @@
-//! `skiff playground`: what a definition says to an object, in a browser, as somebody types.
+//! `skiff playground`: shows in a browser how a definition treats an object, while both are edited.
 //!
-//! One page, its parts embedded, and a few questions in JSON, each answered by [`crate::author::playground`]. `skiff serve
-//! --ui` shows the same page, with a look at the server beside it ([`live`]).
+//! One page with embedded parts, and a few questions in JSON, each answered by
+//! [`crate::author::playground`]. `skiff serve --ui` serves the same page, with access to the
+//! server beside it ([`live`]).
 //!
 //! # What other pages can do
 //!
-//! A browser lets any page send requests to a loopback address. [`guard`] refuses what names another host (a name that
-//! was made to point here), and what a browser says comes from another origin. No answer says that others may read it, no
-//! question is answered to a form, and the page itself runs nothing but its own script, and talks to nobody but this
-//! server.
+//! A browser lets any page send requests to a loopback address. [`guard`] refuses requests that
+//! name another host (such as a foreign name that resolves to this address), and those that come
+//! from another origin according to the browser. No response allows other origins to read it, no
+//! question is answered to a form, and the page itself runs only its own script and connects only
+//! to this server.
 
 mod answer;
 mod assets;
@@ -36,7 +38,8 @@ pub use service::PlaygroundPage;
 /// How many connections are served at once: a browser opens six.
 pub const CONNECTIONS_MAX: usize = 64;
 
-/// Where the page is unless told otherwise: a link that was copied from it works at the next start, too.
+/// The default address of the page: with a fixed port, a link that was copied from it works after
+/// the next start, too.
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 6480);
 
 /// Try definitions, rules and policies in a browser
@@ -62,7 +65,8 @@ pub struct Playground {
 }
 
 impl Playground {
-    /// Serves the page until it is told to stop. Exit codes: 0 for a clean end, 1 for a failure, 2 for wrong use.
+    /// Serves the page until it is told to stop. Exit codes: 0 for a clean end, 1 for a failure, 2
+    /// for wrong use.
     pub async fn run(self) -> ExitCode {
         if self.listen.is_some_and(|address| !address.ip().is_loopback()) {
             tell("--listen takes a loopback address: the page is for this machine");
@@ -96,17 +100,18 @@ impl Playground {
         if self.open {
             show(&url);
         }
-        // Their sender is gone: then nobody can stop it, and it goes on.
+        // If the sender of the signal is gone, nobody can request a stop: shut down.
         _ = signals.await;
         connections.shut_down(None).await;
         Ok(code)
     }
 }
 
-/// What listens at the address that was named, or else at the usual one, if that is free, or at a free port.
+/// Listens at the named address, or else at the usual one, or at a free port if that is taken.
 ///
 /// # Errors
-/// The address that was named is taken.
+///
+/// The named address is taken.
 pub async fn bind(named: Option<SocketAddr>, usual: SocketAddr) -> std::io::Result<TcpListener> {
     if let Some(address) = named {
         return TcpListener::bind(address).await;
@@ -118,7 +123,7 @@ pub async fn bind(named: Option<SocketAddr>, usual: SocketAddr) -> std::io::Resu
     TcpListener::bind((usual.ip(), 0)).await
 }
 
-/// Asks the system for a browser.
+/// Opens a URL in the browser of the system.
 fn show(url: &str) {
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let mut command = Command::new(program);

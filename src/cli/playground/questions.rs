@@ -1,4 +1,4 @@
-//! What the page asks: each question a JSON text, each answer too, within bounds.
+//! The questions of the page: requests and responses in JSON, within bounds.
 
 use std::time::{Duration, Instant};
 
@@ -17,29 +17,29 @@ use crate::object;
 use crate::value::{Value, json};
 use crate::work::{Broken, Ended, Meter, Oversee};
 
-/// The texts of a page, in JSON.
+/// The maximum size of the page's texts in JSON.
 const BODY_BYTES_MAX: usize = 2 << 20;
-/// How long a body may take to come.
+/// How long the body may take to arrive.
 const BODY_TIME_MAX: Duration = Duration::from_secs(10);
-/// How long a question may be thought about.
+/// How long the computation of an answer may take.
 const TIME_MAX: Duration = Duration::from_secs(5);
-/// How many are thought about at once.
+/// How many answers are computed at once.
 const AT_ONCE_MAX: usize = 2;
-/// How many may wait beside them: the page asks one after the other.
+/// How many more questions may wait: the page asks one after the other.
 const WAITING_MAX: usize = 16;
 
-/// What can be asked.
+/// The kinds of questions.
 #[derive(Clone, Copy)]
 pub enum Question {
-    /// All that can be said of the texts.
+    /// Everything about the texts.
     Evaluate,
-    /// What may be typed next.
+    /// Completions.
     Complete,
     /// The definitions with a finding fixed.
     Fix,
     /// The definitions with bounds that make a rule cheaper.
     Bound,
-    /// A case of a suite.
+    /// A case for a suite.
     Case,
     /// The request with another user.
     User,
@@ -48,7 +48,7 @@ pub enum Question {
 }
 
 impl Question {
-    /// The question that is asked at `path`.
+    /// The question for a path.
     pub fn named(path: &str) -> Option<Question> {
         match path {
             "/evaluate" => Some(Question::Evaluate),
@@ -63,7 +63,7 @@ impl Question {
     }
 }
 
-/// Answers questions, a few at once.
+/// Answers questions, a few at a time.
 pub struct Questions {
     turns: Semaphore,
     places: Semaphore,
@@ -76,9 +76,9 @@ impl Default for Questions {
 }
 
 impl Questions {
-    /// Answers a question, or says why not.
+    /// Answers a question, or returns an error.
     pub async fn answer(&self, question: Question, request: Request<Incoming>) -> Response<Body> {
-        // A form can't send this without asking first, and nobody answers that.
+        // A form can't send this type without a preflight request, which is not answered.
         if request.headers().get(header::CONTENT_TYPE).is_none_or(|value| value != "application/json") {
             return answer::refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be application/json");
         }
@@ -112,7 +112,7 @@ impl Questions {
     }
 }
 
-/// Ends work that takes too long.
+/// Aborts work that takes too long.
 struct TimeLimit {
     end: Instant,
 }
@@ -171,7 +171,7 @@ fn think(question: Question, body: &[u8]) -> Result<Value, QuestionError> {
     })
 }
 
-/// A text; null where there is none.
+/// A text as an object; null if there is none.
 fn text(text: Option<String>) -> Value {
     object! { "text" => text.map_or(Value::Null, Value::from) }
 }

@@ -1,4 +1,4 @@
-//! From a request to what answers it.
+//! Routes requests to their handlers.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -21,7 +21,7 @@ use crate::meta::minor::Minor;
 use crate::object;
 use crate::value::Value;
 
-/// The page, its parts, and what it asks.
+/// The page with its parts and questions.
 #[derive(Clone)]
 pub struct PlaygroundPage {
     address: SocketAddr,
@@ -31,12 +31,12 @@ pub struct PlaygroundPage {
 }
 
 impl PlaygroundPage {
-    /// The page at `address`, without a server beside it, among whose examples are the definitions of `project`.
+    /// The page at `address` without a server; its examples include the definitions of `project`.
     pub fn alone(address: SocketAddr, project: Project) -> PlaygroundPage {
         PlaygroundPage { address, questions: Arc::default(), project: Arc::new(project), live: None }
     }
 
-    /// The page with a look at a server.
+    /// The page with access to a server.
     pub fn beside(address: SocketAddr, live: LiveApi) -> PlaygroundPage {
         PlaygroundPage { live: Some(live), ..PlaygroundPage::alone(address, Project::default()) }
     }

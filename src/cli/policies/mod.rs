@@ -1,4 +1,5 @@
-//! What commands do about policies: reading them, who asks, and what was tried of them.
+//! Policies in commands: reads them and the roles of users, evaluates them, and reports their
+//! coverage.
 
 mod prices;
 
@@ -52,13 +53,13 @@ impl Requester {
     }
 }
 
-/// Policies, and the roles that say who may do what.
+/// Policies, and the roles that decide what users may do.
 pub struct Given {
     pub set: Policies,
     roles: Arc<Roles>,
 }
 
-/// The roles that every server has, and those among manifests.
+/// The default roles of every server, and those among the manifests.
 struct Roles(RbacPolicy);
 
 #[async_trait]
@@ -73,7 +74,8 @@ impl Authorizer for Roles {
 }
 
 impl Given {
-    /// Takes policies, what they look up, and roles out of manifests, for that version of Kubernetes.
+    /// Reads policies, the objects that they look up, and roles from manifests, for one version of
+    /// Kubernetes.
     pub fn new<'m>(minor: Minor, manifests: impl Iterator<Item = &'m Value> + Clone) -> Self {
         let mut roles = RbacPolicy::default();
         let extent = Extent::Server;
@@ -91,7 +93,8 @@ impl Given {
         RequestUser { user, authorizer: Arc::new(authorizer) }
     }
 
-    /// Past which policies a manifest is written; `check` is what its kind has against it.
+    /// Evaluates the policies for a manifest; `check` returns the errors of its kind. `None` if
+    /// there are no policies.
     pub fn admit(
         &self,
         requester: &Requester,
@@ -121,7 +124,7 @@ fn is_role(object: &Value) -> bool {
     object.str_at(&["apiVersion"]).split_once('/').is_some_and(|(group, _)| group == rbac::GROUP)
 }
 
-/// Gives cluster roles that gather the rules of others those rules, also where these gather in turn.
+/// Fills in the rules of aggregated cluster roles, up to three levels deep.
 fn gather_rules(objects: &mut [Value]) {
     const ROUNDS: usize = 3;
     for _ in 0..ROUNDS {
@@ -175,7 +178,7 @@ pub fn values(sources: &[ManifestText]) -> impl Iterator<Item = &Value> + Clone 
     sources.iter().flat_map(|source| &source.documents).map(|document| &document.value)
 }
 
-/// Adds what policies said of a manifest to what its kind has against it.
+/// Adds the results of the policies for a manifest to the errors of its kind.
 pub fn report(item: &mut ReportedDocument, admitted: Admitted, document: &ManifestDocument) {
     item.take(admitted.checked, document);
     item.warnings.extend(admitted.warnings);
@@ -184,12 +187,12 @@ pub fn report(item: &mut ReportedDocument, admitted: Admitted, document: &Manife
     }
 }
 
-/// How many of a policy's expressions have been tried.
+/// How many expressions of a policy are covered.
 pub fn covered(places: &BTreeMap<PolicyExpression, Tried>) -> usize {
     places.iter().filter(|(place, tried)| tried.is_covered(**place)).count()
 }
 
-/// A line for each policy, and what no case has tried if `tells_gaps`, for people.
+/// Appends a line for each policy and, with `tells_gaps`, what no case has covered, as text.
 pub fn show_coverage(out: &mut String, coverage: &Coverage, tells_gaps: bool) {
     for (kind, name, places) in coverage.policies().filter(|(_, _, places)| !places.is_empty()) {
         let (covered, all) = (covered(places), places.len());
@@ -207,7 +210,7 @@ pub fn show_coverage(out: &mut String, coverage: &Coverage, tells_gaps: bool) {
     }
 }
 
-/// What was tried, for programs.
+/// The coverage as JSON.
 pub fn coverage_json(coverage: &Coverage) -> Vec<Value> {
     let integer = |number: u64| Value::Int(i64::try_from(number).unwrap_or(i64::MAX));
     let expression = |place: String, tried: &Tried| {

@@ -1,4 +1,4 @@
-//! What policies may cost, for `skiff cost`.
+//! The estimated cost of policies, for `skiff cost`.
 
 use std::fmt::{self, Write as _};
 
@@ -13,14 +13,14 @@ use crate::meta::minor::Minor;
 use crate::object;
 use crate::value::{Value, json};
 
-/// The prices of a policy.
+/// The costs of a policy.
 pub struct PolicyPrices {
     kind: String,
     name: String,
     prices: Prices,
 }
 
-/// Whether `sources` have policies whose expressions have a price.
+/// Whether `sources` contain policies whose expressions have a cost.
 pub fn has_prices(sources: &[ManifestText]) -> bool {
     values(sources).any(is_priced)
 }
@@ -29,11 +29,12 @@ fn is_priced(value: &Value) -> bool {
     is_policy(value) && !value.str_at(&["kind"]).ends_with("Binding")
 }
 
-/// The prices of all policies in `sources` in that version of Kubernetes. Definitions among them say how large objects are.
+/// The costs of all policies in `sources` for one version of Kubernetes. Definitions among them
+/// bound the size of objects.
 pub fn prices(minor: Minor, sources: &[ManifestText]) -> Vec<PolicyPrices> {
     let mut catalog = Catalog::of_minor(minor);
     for value in values(sources).filter(|value| is_definition(value)) {
-        // What is wrong with definitions is told beside.
+        // Errors of definitions are reported elsewhere.
         _ = catalog.add(value);
     }
     let priced = |policy: &Value| PolicyPrices {
@@ -44,7 +45,7 @@ pub fn prices(minor: Minor, sources: &[ManifestText]) -> Vec<PolicyPrices> {
     values(sources).filter(|value| is_priced(value)).map(priced).collect()
 }
 
-/// The prices for people; `follows` says whether something stands before them.
+/// The costs as text; `follows` tells whether other output precedes them.
 pub fn show_prices(policies: &[PolicyPrices], follows: bool) -> String {
     let mut out = String::new();
     for (index, policy) in policies.iter().enumerate() {
@@ -78,7 +79,8 @@ impl PolicyPrices {
         Ok(())
     }
 
-    /// What is evaluated together, and the expressions that have no price or are too dear, a line each.
+    /// The cost of each group of expressions, and the expressions without a cost or over the limit,
+    /// one per line.
     pub fn lines(&self) -> Vec<String> {
         let head = format!("{} {}", self.kind, self.name);
         let groups = self.prices.groups.iter();
@@ -95,7 +97,7 @@ impl PolicyPrices {
         lines
     }
 
-    /// The prices for programs.
+    /// The costs as JSON.
     pub fn to_json(&self) -> String {
         let number = |number: u64| Value::Int(i64::try_from(number).unwrap_or(i64::MAX));
         let expressions = self.prices.expressions.iter().map(|priced| {

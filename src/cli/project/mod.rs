@@ -1,8 +1,9 @@
-//! `skiff.toml`: where a project has its definitions, suites, policies and objects, for which minors of Kubernetes they are,
-//! and which lints it wants.
+//! `skiff.toml`: where a project has its definitions, suites, policies and objects, for which minor
+//! versions of Kubernetes they are, and which lints it wants.
 //!
-//! It is found in the folder or the nearest one above, and stands in for what an author's command is not told. What the
-//! command line names goes before it. Paths in it are relative to it, and are told as seen from where the command runs.
+//! The file is in the current folder or the nearest one above, and supplies what is missing in a
+//! command's arguments; arguments take precedence. Paths in it are relative to the file, and are
+//! converted to be relative to the current folder.
 
 mod read;
 
@@ -14,15 +15,15 @@ use crate::meta::minor::Minor;
 
 pub use read::{KEYS, LINT_KEYS, SettingError, SettingKey, parse};
 
-/// What the file is called.
+/// The name of the file.
 pub const FILE: &str = "skiff.toml";
 
-/// Why nothing is taken from a project.
+/// Why a project can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ProjectError {
     #[error("`{}` can't be read: {source}", file.display())]
     Read { file: PathBuf, source: io::Error },
-    /// Each fault is told on a line with its place.
+    /// Each fault is printed on a line with its place.
     #[error("{}", told(file, faults))]
     Faults { file: PathBuf, faults: Vec<SettingError> },
     #[error("name {things}: `{}` has none", file.display())]
@@ -37,41 +38,42 @@ fn told(file: &Path, faults: &[SettingError]) -> String {
     faults.iter().map(told).collect::<Vec<_>>().join("\n")
 }
 
-/// What a project says of itself. Without a file, nothing.
+/// The settings of a project; empty without a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Project {
-    /// The file; `None` where there is none.
+    /// The file; `None` if there is none.
     pub file: Option<PathBuf>,
     /// Files or folders with definitions.
     pub definitions: Vec<PathBuf>,
     /// Suites, or folders with suites.
     pub suites: Vec<PathBuf>,
-    /// Files or folders with policies, and what they look up.
+    /// Files or folders with policies and the objects that they look up.
     pub policies: Vec<PathBuf>,
     /// Files or folders with objects.
     pub objects: Vec<PathBuf>,
-    /// The minors of Kubernetes to answer for, in rising order; none if it says nothing.
+    /// The minor versions of Kubernetes to check against, in ascending order; empty if not set.
     pub minors: Vec<Minor>,
-    /// Which lints are wanted.
+    /// Which lints are reported.
     pub lints: Lints,
 }
 
-/// Which lints a project wants.
+/// Which lints a project wants to be reported.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lints {
-    /// The least that is told.
+    /// The least severity that is reported.
     pub severity: Option<Severity>,
-    /// Those that are told whatever their severity.
+    /// Lints that are reported whatever their severity.
     pub on: Vec<String>,
-    /// Those that are not told.
+    /// Lints that are not reported.
     pub off: Vec<String>,
 }
 
 impl Project {
-    /// The project around the folder where the command runs.
+    /// The project of the current folder.
     ///
     /// # Errors
-    /// What is wrong with its file, each fault a line with its place.
+    ///
+    /// What is wrong with its file, each fault on a line with its place.
     pub fn here() -> Result<Project, ProjectError> {
         let Ok(folder) = std::env::current_dir() else { return Ok(Project::default()) };
         let mut seen = PathBuf::new();
@@ -84,10 +86,11 @@ impl Project {
         Ok(Project::default())
     }
 
-    /// The project around `folder`, with whole paths if `folder` is one.
+    /// The project of `folder`, with absolute paths if `folder` is absolute.
     ///
     /// # Errors
-    /// As those of [`Project::here`].
+    ///
+    /// As for [`Project::here`].
     pub fn around(folder: &Path) -> Result<Project, ProjectError> {
         let found = folder.ancestors().find(|above| above.join(FILE).is_file());
         found.map_or_else(|| Ok(Project::default()), Project::read)
@@ -106,7 +109,7 @@ impl Project {
         Ok(project)
     }
 
-    /// Definitions and policies, for commands that look at both.
+    /// Definitions and policies, for commands that check both.
     pub fn rules(&self) -> Vec<PathBuf> {
         let mut paths = self.definitions.clone();
         paths.extend(self.policies.iter().filter(|path| !self.definitions.contains(path)).cloned());
@@ -114,10 +117,11 @@ impl Project {
     }
 }
 
-/// What was named, or else what the project has; where neither says anything, that it must be named.
+/// The paths that are named, or else those of the project.
 ///
 /// # Errors
-/// What is wrong with the project's file, or that there is nothing.
+///
+/// What is wrong with the project's file, or that no paths are named anywhere.
 pub fn named_or(
     named: &[PathBuf],
     things: &'static str,

@@ -1,6 +1,7 @@
-//! The text of `skiff.toml`.
+//! Parses the text of `skiff.toml`.
 //!
-//! In: a text. Out: the project, with its paths as they are written, or every fault with its place. No key is passed over.
+//! Input: a text. Output: the project, with its paths as they are written, or every fault with its place.
+//! Unknown keys are faults.
 
 use std::path::PathBuf;
 
@@ -12,7 +13,7 @@ use crate::author::lint::{LINTS, Severity};
 use crate::meta::minor::Minor;
 use crate::value::yaml::TextPosition;
 
-/// What is wrong, and where.
+/// A fault and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingError {
     /// The line and the column.
@@ -21,15 +22,16 @@ pub struct SettingError {
     pub text: String,
 }
 
-/// What is still to be read, and what was found to be wrong.
+/// The text, and the faults that were found.
 struct SettingsReader<'t> {
     text: &'t str,
     faults: Vec<SettingError>,
 }
 
-/// Reads a project; its paths are as they are written.
+/// Parses a project; its paths are as they are written.
 ///
 /// # Errors
+///
 /// All faults, in the order of the text.
 pub fn parse(text: &str) -> Result<Project, Vec<SettingError>> {
     let mut reader = SettingsReader { text, faults: Vec::new() };
@@ -47,11 +49,11 @@ pub fn parse(text: &str) -> Result<Project, Vec<SettingError>> {
 
 /// A key of the file.
 pub struct SettingKey {
-    /// As it is written.
+    /// The key as it is written.
     pub name: &'static str,
-    /// What its value is.
+    /// The meaning of its value.
     pub about: &'static str,
-    /// What stands behind its name, before there is a value.
+    /// What follows the name of a new key; empty for a table.
     empty: &'static str,
 }
 
@@ -75,7 +77,7 @@ pub const KEYS: [SettingKey; 6] = [
     SettingKey::list("kubernetes-versions", "The minors of Kubernetes that all of it is for: single ones and ranges."),
     SettingKey { name: "lint", about: "Which lints are reported.", empty: "" },
 ];
-/// Those of its table `lint`.
+/// The keys of its table `lint`.
 pub const LINT_KEYS: [SettingKey; 3] = [
     SettingKey { name: "severity", about: "The least that is reported: error, warning or advice.", empty: " = \"\"" },
     SettingKey::list("on", "Lints that are reported whatever their severity."),
@@ -155,7 +157,7 @@ impl SettingsReader<'_> {
         found.into_iter().map(|(id, _)| id).collect()
     }
 
-    /// The texts of a list, each with where it stands.
+    /// The texts of a list, each with its byte offset.
     fn texts(&mut self, key: &str, value: &Spanned<DeValue<'_>>) -> Vec<(String, usize)> {
         let DeValue::Array(items) = value.get_ref() else {
             self.fault(value.span().start, format!("`{key}` is a list of texts"));
@@ -190,7 +192,7 @@ impl SettingsReader<'_> {
     }
 }
 
-/// Which word may have been meant.
+/// A hint to the most similar known word, if there is one.
 fn nearest(written: &str, known: impl Iterator<Item = &'static str>) -> String {
     const LIKENESS_MIN: f64 = 0.8;
     let likeness = |word: &str| strsim::jaro_winkler(written, word);

@@ -22,21 +22,21 @@ use crate::http::Stopping;
 use crate::http::query::Query;
 use crate::meta::Status;
 
-/// The longest body of a request.
+/// The longest request body, in bytes.
 const REQUEST_BYTES_MAX: usize = 16 << 20;
 
-/// The answers of a record, by what was asked.
+/// The answers of a record, by request.
 pub struct Answers {
     by_key: HashMap<RequestKey, Vec<RecordedAnswer>>,
     matching: Matching,
-    /// Whether events are sent at once.
+    /// Whether events are sent at once, instead of at their recorded times.
     at_once: bool,
     counts: Mutex<AnswerCounts>,
 }
 
 #[derive(Default)]
 struct AnswerCounts {
-    /// How often each was asked now.
+    /// How often each request was received in this run.
     asked: HashMap<RequestKey, usize>,
     known: u64,
     new: u64,
@@ -53,7 +53,8 @@ impl Answers {
         Answers { by_key, matching, at_once, counts: Mutex::default() }
     }
 
-    /// How many requests were answered and how many were new, and how many of the record were not asked again.
+    /// How many requests were answered, how many were new, and how many answers of the record were
+    /// not used.
     pub fn counts(&self) -> (u64, u64, usize) {
         let counts = self.lock();
         let asked = |key: &RequestKey| counts.asked.get(key).copied().unwrap_or_default();
@@ -61,7 +62,7 @@ impl Answers {
         (counts.known, counts.new, unasked)
     }
 
-    /// The next answer to a request; the last one again and again.
+    /// The next answer to a request; the last one is repeated.
     fn next(&self, key: RequestKey) -> Option<RecordedAnswer> {
         let mut counts = self.lock();
         let Some(answers) = self.by_key.get(&key) else {
@@ -79,7 +80,7 @@ impl Answers {
     }
 }
 
-/// Answers every request.
+/// A router that answers every request.
 pub fn router(answers: Arc<Answers>) -> Router {
     Router::new().fallback(handle).with_state(answers)
 }
@@ -123,14 +124,14 @@ async fn handle(State(answers): State<Arc<Answers>>, request: Request) -> Respon
     response
 }
 
-/// When a watch ends that its client left in the record.
+/// The time limit of a watch, if its request has one.
 fn time_out(uri: &str) -> Option<Duration> {
     let (_, query) = uri.split_once('?')?;
     let seconds = Query::parse(query).first("timeoutSeconds")?.parse().ok()?;
     Some(Duration::from_secs(seconds))
 }
 
-/// A stream that is played back.
+/// A recorded stream that is played back.
 struct Played {
     parts: std::vec::IntoIter<StreamPart>,
     end: EndedStream,
@@ -151,7 +152,7 @@ impl Played {
     async fn next(&mut self) -> Option<io::Result<Bytes>> {
         while let Some(part) = self.parts.next() {
             self.sleep_until(part.after).await;
-            // What was left out is left out.
+            // A part that was left out of the record is skipped.
             if let Some(data) = part.data {
                 return Some(Ok(data));
             }
@@ -173,14 +174,14 @@ impl Played {
         }
     }
 
-    /// Until so long after the begin, unless all is sent at once.
+    /// Waits until so long after the start, unless everything is sent at once.
     async fn sleep_until(&self, after: Duration) {
         if !self.at_once {
             sleep_until(self.begun + after).await;
         }
     }
 
-    /// Until the client's time-out, or the end of the process.
+    /// Waits until the time limit of the request, or the end of the process.
     async fn wait(&mut self) {
         let stopped = async {
             match &mut self.stopping {

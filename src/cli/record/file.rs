@@ -1,4 +1,4 @@
-//! The file: lines of JSON, each written whole as it happens.
+//! The file format: lines of JSON, each written as a whole when it happens.
 //!
 //! The first line names the format. Then each request is a line with its answer:
 //!
@@ -7,10 +7,11 @@
 //!  "response":{"code":200,"headers":{"content-type":"…"},"body":"…"},"tookMs":12}
 //! ```
 //!
-//! A body that is not text stands in base64 as `bodyBase64`; one that could not be masked is `"bodyLeftOut":true`. A request
-//! without an answer has `failed` in place of `response`. Of an answer that is a stream (`"stream":true`) each part is a line
-//! of its own, `{"id":1,"afterMs":30,"data":"…"}`, and so is its end, `{"id":1,"afterMs":900,"end":"closed"}`: `closed` by
-//! the server, `broken`, or `left` by the client.
+//! A body that is not text is encoded in base64 as `bodyBase64`; one that could not be masked is
+//! `"bodyLeftOut":true`. If the answer is not the server's, `failed` says why, beside `response`.
+//! Each part of a streamed answer (`"stream":true`) is a line of its own,
+//! `{"id":1,"afterMs":30,"data":"…"}`, and so is its end, `{"id":1,"afterMs":900,"end":"closed"}`:
+//! `closed` by the server, `broken`, or `left` by the client.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -32,20 +33,20 @@ use crate::value::{Map, Value, json};
 
 const FORMAT: &str = "skiff-record/v1";
 
-/// Names in lower case.
+/// Header names in lower case, with their values.
 pub type Headers = Vec<(String, String)>;
 
-/// A request as it is kept.
+/// A recorded request.
 pub struct RecordedRequest {
     pub id: u64,
     pub method: String,
     pub uri: String,
     pub headers: Headers,
-    /// `None` for one that is left out.
+    /// `None` if it is left out.
     pub body: Option<Bytes>,
 }
 
-/// An answer as it is kept.
+/// A recorded answer.
 #[derive(Clone, Debug, Default)]
 pub struct RecordedAnswer {
     pub code: u16,
@@ -53,10 +54,10 @@ pub struct RecordedAnswer {
     pub content: RecordedContent,
 }
 
-/// What stands behind the head of an answer.
+/// The body of an answer.
 #[derive(Clone, Debug)]
 pub enum RecordedContent {
-    /// `None` for a body that is left out.
+    /// `None` if the body is left out.
     Whole(Option<Bytes>),
     Stream(Vec<StreamPart>, EndedStream),
 }
@@ -67,10 +68,10 @@ impl Default for RecordedContent {
     }
 }
 
-/// A part of a stream; `None` for one that is left out.
+/// A part of a stream.
 #[derive(Clone, Debug)]
 pub struct StreamPart {
-    /// Since the head of the answer.
+    /// The time since the headers of the answer.
     pub after: Duration,
     pub data: Option<Bytes>,
 }
@@ -79,7 +80,7 @@ pub struct StreamPart {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EndedStream {
     pub how: StreamEnd,
-    /// Since the head of the answer.
+    /// The time since the headers of the answer.
     pub after: Duration,
 }
 
@@ -103,15 +104,16 @@ pub struct RecordWriter {
 
 struct RecordingState {
     file: File,
-    /// Why the record is not whole.
+    /// Why the record is incomplete.
     failure: Option<String>,
 }
 
 impl RecordWriter {
-    /// Makes the file, which is for this user alone.
+    /// Creates the file; only its owner may read it.
     ///
     /// # Errors
-    /// It can't be written.
+    ///
+    /// The file can't be written.
     pub fn create(path: &Path) -> io::Result<Self> {
         let file = private::options().write(true).create(true).truncate(true).open(path)?;
         let state = RecordingState { file, failure: None };
@@ -121,12 +123,13 @@ impl RecordWriter {
         Ok(writer)
     }
 
-    /// The number of the next request.
+    /// The id of the next request.
     pub fn next_id(&self) -> u64 {
         self.last_id.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Writes a request and its answer, and why that is not the server's if it isn't. Of a stream, the parts follow.
+    /// Writes a request and its answer; if the answer is not the server's, `failed` says why. The
+    /// parts of a stream follow later.
     pub fn exchange(
         &self,
         begun: Timestamp,
@@ -151,7 +154,7 @@ impl RecordWriter {
         self.write(&line);
     }
 
-    /// Writes a part of a stream; `None` for one that is left out.
+    /// Writes a part of a stream; `None` if it is left out.
     pub fn part(&self, id: u64, after: Duration, data: Option<&Bytes>) {
         let mut line = object! { "id" => integer(id), "afterMs" => milliseconds(after) };
         insert_bytes(line.make_object(), "data", data);
@@ -164,10 +167,11 @@ impl RecordWriter {
         self.write(&object! { "id" => integer(id), "afterMs" => milliseconds(after), "end" => name });
     }
 
-    /// How many requests there are.
+    /// The number of requests.
     ///
     /// # Errors
-    /// Why the record is not whole.
+    ///
+    /// Why the record is incomplete.
     pub fn finish(&self) -> Result<u64, FileError> {
         match &self.state.lock().unwrap_or_else(PoisonError::into_inner).failure {
             None => Ok(self.last_id.load(Ordering::Relaxed)),
@@ -185,7 +189,7 @@ impl RecordWriter {
     }
 }
 
-/// Why a record can't be read, or not all of it.
+/// Why a record can't be read or is incomplete.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     #[error(transparent)]
@@ -243,10 +247,11 @@ impl RecordedAnswer {
     }
 }
 
-/// The requests of a record that were answered, in their order, each with its answer. A last line that is cut off, as where
-/// the recorder was killed, does not count.
+/// Reads the requests of a record, in order, each with its answer. An incomplete last line is
+/// ignored, as when the recorder was killed.
 ///
 /// # Errors
+///
 /// The file can't be read, or is not a record.
 pub fn read(path: &Path) -> Result<Vec<(RecordedRequest, RecordedAnswer)>, FileError> {
     let mut bytes = fs::read(path)?;
@@ -324,7 +329,7 @@ fn bytes_of(value: &Value, name: &str) -> Result<Option<Bytes>, LineFault> {
 fn encode_headers(headers: &Headers) -> Value {
     let mut fields = Map::new();
     for (name, value) in headers {
-        // Of warnings there may be several.
+        // There may be several warnings.
         let joined = fields.get(name).and_then(Value::as_str).map(|before| format!("{before}, {value}"));
         fields.insert(name.as_str(), Value::from(joined.unwrap_or_else(|| value.clone())));
     }

@@ -1,24 +1,25 @@
-//! The parts of a stream: an event of a watch each, so that one can be masked and sent as it was.
+//! Splits a stream into parts, such as the events of a watch, so that each can be masked and
+//! forwarded as it was.
 
 use bytes::{Bytes, BytesMut};
 
-/// What stands before an event in protobuf: its length.
+/// The length of the prefix of an event in protobuf.
 const LENGTH_BYTES: usize = 4;
-/// What is longer than this is handed on in pieces.
+/// A longer part is passed on in pieces.
 const PART_BYTES_MAX: usize = 32 << 20;
 
-/// How a stream is divided.
+/// How a stream is split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamFraming {
     Lines,
-    /// Behind their lengths.
+    /// Each part has a length prefix.
     Lengths,
-    /// As it comes.
+    /// As the bytes arrive.
     Bytes,
 }
 
 impl StreamFraming {
-    /// How a stream of this media type is divided.
+    /// How a stream of this media type is split.
     pub fn of(media_type: &str) -> Self {
         if media_type.starts_with("application/json") {
             StreamFraming::Lines
@@ -30,7 +31,7 @@ impl StreamFraming {
     }
 }
 
-/// Divides a stream.
+/// Splits a stream.
 pub struct Splitter {
     form: StreamFraming,
     rest: BytesMut,
@@ -45,7 +46,7 @@ impl Splitter {
         self.rest.extend_from_slice(bytes);
     }
 
-    /// The next part that is whole.
+    /// The next complete part.
     pub fn next(&mut self) -> Option<Bytes> {
         let length = match self.form {
             StreamFraming::Lines => self.rest.iter().position(|byte| *byte == b'\n').map(|end| end + 1),
@@ -59,7 +60,7 @@ impl Splitter {
         Some(self.rest.split_to(length).freeze())
     }
 
-    /// What is left at the end; `None` for nothing.
+    /// The incomplete part at the end; `None` if there is none.
     pub fn rest(&mut self) -> Option<Bytes> {
         (!self.rest.is_empty()).then(|| self.rest.split().freeze())
     }

@@ -1,4 +1,5 @@
-//! What a program talks to: HTTPS on a port of its own, with an authority, a user and a kubeconfig made for it.
+//! The server that a program connects to: HTTPS on a port of its own, with a CA, a user and a
+//! kubeconfig made for it.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -22,7 +23,7 @@ use crate::server::{
 
 /// The user in the kubeconfig.
 const USER: &str = "recorded";
-/// The exit code of a program that a signal has ended.
+/// The exit code for a program that a signal has ended.
 const SIGNALLED: u8 = 128;
 
 /// A server for one program.
@@ -30,15 +31,17 @@ pub struct Front {
     pub listen: SocketAddr,
     /// Removed at the end.
     pub kubeconfig: PathBuf,
-    /// Empty where somebody else starts the program.
+    /// Empty if someone else starts the program.
     pub command: Vec<OsString>,
 }
 
 impl Front {
-    /// Serves until the program ends, or a signal comes; the exit code of the program, or 0.
+    /// Serves until the program ends, or a signal arrives; returns the exit code of the program, or
+    /// 0.
     ///
     /// # Errors
-    /// The port is taken, or the program or the kubeconfig can't be had.
+    ///
+    /// The port is taken, or the program can't be run, or the kubeconfig can't be written.
     pub async fn serve(self, router: Router) -> Result<u8, CommandError> {
         let listener = TcpListener::bind(self.listen).await;
         let listener = listener.map_err(|source| CommandError::Listen { address: self.listen, source })?;
@@ -50,12 +53,12 @@ impl Front {
             None => self.wait(address).await,
         };
         connections.shut_down(None).await;
-        // It is of no use to anybody now.
+        // It is useless from now on, so an error is ignored.
         _ = fs::remove_file(&self.kubeconfig);
         code
     }
 
-    /// Makes the credentials of the server and of its user; writes the kubeconfig.
+    /// Issues the credentials of the server and its user, and writes the kubeconfig.
     async fn credentials(&self, address: SocketAddr) -> Result<Tls, CommandError> {
         let failed = |error: &dyn std::fmt::Display| CommandError::Said(format!("no certificate can be made: {error}"));
         let authority = Authority::load(&Kept::default()).await.map_err(|error| failed(&error))?;
@@ -90,7 +93,7 @@ fn code(status: ExitStatus) -> u8 {
     status.code().map_or(SIGNALLED, |code| u8::try_from(code).unwrap_or(u8::MAX))
 }
 
-/// What ends with the process.
+/// Secrets in memory.
 #[derive(Default)]
 struct Kept(Mutex<HashMap<String, Vec<u8>>>);
 

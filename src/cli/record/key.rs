@@ -1,10 +1,10 @@
-//! Which requests are the same.
+//! Decides which requests are equal.
 
 use crate::value::{Value, json};
 
 use super::mask::Sensitive;
 
-/// Parameters that don't tell requests apart: clients choose time-outs at random.
+/// Parameters that are ignored: clients choose time-outs at random.
 const IGNORED: [&str; 2] = ["timeoutSeconds", "timeout"];
 
 /// How requests are compared.
@@ -13,20 +13,20 @@ pub struct Matching {
     pub ignores_bodies: bool,
 }
 
-/// What two requests have in common that are the same.
+/// What equal requests have in common.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RequestKey {
     method: String,
     path: String,
-    /// Sorted.
+    /// The parameters, sorted.
     query: Vec<String>,
     accept: String,
     body: Vec<u8>,
 }
 
 impl Matching {
-    /// The key of a request for `uri`, a path with a query. The body is compared as JSON where it is, and masked as in the
-    /// file.
+    /// The key of a request for `uri`, a path with a query. A JSON body is compared in a normalized
+    /// form, and masked as in the file.
     pub fn key(&self, method: &str, uri: &str, accept: &str, body: &[u8]) -> RequestKey {
         let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
         let named = |parameter: &&str| {

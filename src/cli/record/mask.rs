@@ -1,18 +1,19 @@
-//! What does not get into a record: what Secrets hold, and tokens.
+//! Masks what must not get into a record: the contents of Secrets, and tokens.
 //!
-//! In: the path of a request, and bodies of it and of its answer. Out: the bodies with what is sensitive in them masked.
-//! Only the API's own places of secrets are known: config maps and custom resources are kept as they are.
+//! Input: the path of a request, and its body or that of its answer. Output: the body with its sensitive
+//! parts masked. Only the API's own places for secrets are known: config maps and custom resources
+//! are recorded as they are.
 
 use crate::http::path::{self, Target};
 use crate::kinds;
 use crate::protobuf;
 use crate::value::{Value, json, yaml};
 
-/// What stands in place of a text.
+/// Replaces a sensitive text.
 const MASK: &str = "masked";
-/// The same in base64, as data of a Secret is read.
+/// The same in base64, for the data of a Secret.
 const MASK_BASE64: &str = "bWFza2Vk";
-/// It repeats the object.
+/// The annotation repeats the object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// What is sensitive in the bodies of a request.
@@ -20,7 +21,7 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 pub enum Sensitive {
     /// `data` and `stringData`.
     Secrets,
-    /// `status.token` of what is issued, `spec.token` of what is reviewed.
+    /// `status.token` of an issued token, `spec.token` of a token review.
     Tokens,
 }
 
@@ -35,8 +36,8 @@ impl Sensitive {
         }
     }
 
-    /// `body` with what is sensitive masked, in the form that it has: JSON, an object in protobuf, or YAML, which comes back
-    /// as JSON. `None` where it is in no known form.
+    /// Masks the sensitive parts of `body` and keeps its format: JSON, or an object in protobuf;
+    /// YAML is converted to JSON. `None` if the format is unknown.
     pub fn masked_body(self, body: &[u8]) -> Option<Vec<u8>> {
         if body.is_empty() {
             return Some(Vec::new());
@@ -96,7 +97,7 @@ impl Sensitive {
     }
 }
 
-/// Masks the values of a map, but for those that a patch removes.
+/// Masks the values of a map, except for those that a patch removes.
 fn mask_each(fields: Option<&mut Value>, mask: &str) {
     let fields = fields.and_then(Value::as_object_mut);
     for (_, value) in fields.into_iter().flat_map(|fields| fields.iter_mut()) {

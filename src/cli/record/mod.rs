@@ -1,7 +1,9 @@
-//! `skiff record` and `skiff replay`: what a program asked a server and was answered, kept in a file, and answered from it.
+//! `skiff record` and `skiff replay`: record a program's requests and the server's answers in a
+//! file, and answer from it.
 //!
-//! In: a kubeconfig and a program, or a file. Out: lines of JSON (`record::file`), or answers and the requests that the
-//! file does not have. Tokens and the content of Secrets never get into the file (`record::mask`).
+//! Input: a kubeconfig and a program, or a file. Output: lines of JSON (`record::file`), or answers and
+//! the requests that are not in the file. Tokens and the contents of Secrets never get into the
+//! file (`record::mask`).
 
 mod answers;
 pub(super) mod file;
@@ -104,7 +106,8 @@ impl Program {
 }
 
 impl Record {
-    /// Exit codes: that of the program; 0 where there is none, 1 for a failure.
+    /// Records until the program ends. Exit codes: that of the program; 0 if there is none, 1 for a
+    /// failure.
     pub async fn run(self) -> ExitCode {
         let out = self.out.clone();
         match self.record().await {
@@ -127,7 +130,8 @@ impl Record {
 }
 
 impl Replay {
-    /// Exit codes: that of the program, where it is not 0; 1 for requests that the record does not have, and for a failure.
+    /// Answers until the program ends. Exit codes: that of the program if it is not 0; 1 for
+    /// requests that are not in the record, and for a failure.
     pub async fn run(self) -> ExitCode {
         match self.replay().await {
             Ok(code) => ExitCode::from(code),

@@ -1,4 +1,4 @@
-//! Passes requests on, and writes them and their answers down.
+//! Forwards requests, and records them with their answers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,15 +23,15 @@ use crate::http::websocket;
 use crate::meta::Status;
 use crate::value::json;
 
-/// The longest body of a request, as in `http::exchange`, and some more.
+/// The longest request body, in bytes: somewhat more than in `http::exchange`.
 const REQUEST_BYTES_MAX: usize = 16 << 20;
-/// The longest answer that is not a stream.
+/// The longest answer that is not a stream, in bytes.
 const ANSWER_BYTES_MAX: usize = 512 << 20;
-/// How long what was sent may take to leave before a connection breaks.
+/// How long sent data may take to leave before the connection is broken off.
 pub const BEFORE_BREAK: Duration = Duration::from_millis(20);
 const JSON: &str = "application/json";
 
-/// What is of one connection, or of the program's own way to the proxy.
+/// Headers that concern a single connection, or the program's credentials for the proxy.
 const HOP: [HeaderName; 10] = [
     header::CONNECTION,
     header::HOST,
@@ -40,24 +40,24 @@ const HOP: [HeaderName; 10] = [
     header::TE,
     header::UPGRADE,
     header::AUTHORIZATION,
-    // Answers come whole and as they are.
+    // Responses are uncompressed and complete.
     header::ACCEPT_ENCODING,
     header::IF_NONE_MATCH,
     HeaderName::from_static("keep-alive"),
 ];
-/// Of an answer, what is not for a file.
+/// Response headers that are not recorded.
 const UNKEPT: [&str; 4] = ["set-cookie", "www-authenticate", "date", "audit-id"];
-/// Of a request, what is; and what names in whose name it is.
+/// Request headers that are recorded, and the prefix of those for impersonation.
 const KEPT: [&str; 3] = ["accept", "content-type", "user-agent"];
 const IMPERSONATE: &str = "impersonate-";
 
-/// What requests are passed on with.
+/// The state of the proxy.
 pub struct Proxy {
     pub client: ClusterClient,
     pub writer: RecordWriter,
 }
 
-/// Passes every request on.
+/// A router that forwards every request.
 pub fn router(proxy: Arc<Proxy>) -> Router {
     Router::new().fallback(handle).with_state(proxy)
 }
@@ -121,14 +121,14 @@ async fn handle(State(proxy): State<Arc<Proxy>>, request: Request) -> Response<B
     response
 }
 
-/// The parts of a stream on their way to the program, each written down before it is sent.
+/// The parts of a stream on their way to the program; each is recorded before it is sent.
 struct StreamParts {
     proxy: Arc<Proxy>,
     id: u64,
     sensitive: Option<Sensitive>,
     begun: Instant,
     splitter: Splitter,
-    /// How it has ended, if it ends now.
+    /// The recorded end, if the stream is dropped now.
     end: StreamEnd,
 }
 
@@ -140,7 +140,7 @@ impl StreamParts {
         }))
     }
 
-    /// The next part that is whole; `None` at the end.
+    /// The next complete part; `None` at the end.
     async fn next(&mut self, body: &mut Incoming) -> Option<hyper::Result<Bytes>> {
         if self.end != StreamEnd::Left {
             return None;
@@ -180,7 +180,7 @@ impl Drop for StreamParts {
     }
 }
 
-/// Whether the answer comes as long as somebody reads it: a watch, or logs that are followed.
+/// Whether the answer is a stream: a watch, or logs that are followed.
 fn is_stream(uri: &str) -> bool {
     let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
     let query = Query::parse(query);
@@ -188,7 +188,7 @@ fn is_stream(uri: &str) -> bool {
     flag("watch") || flag("follow") || path.contains("/watch/")
 }
 
-/// What is kept of a body; `None` where it can't be masked.
+/// The recorded form of a body; `None` if it can't be masked.
 fn masked(sensitive: Option<Sensitive>, body: &Bytes) -> Option<Bytes> {
     match sensitive {
         None => Some(body.clone()),
@@ -196,7 +196,7 @@ fn masked(sensitive: Option<Sensitive>, body: &Bytes) -> Option<Bytes> {
     }
 }
 
-/// What the server is told of the program. Secrets are asked for as JSON, so that they can be masked.
+/// The headers for the server. Sensitive objects are requested as JSON, so they can be masked.
 fn passed_on(headers: &HeaderMap, sensitive: Option<Sensitive>) -> HeaderMap {
     let mut headers = headers.clone();
     HOP.iter().for_each(|name| _ = headers.remove(name));
@@ -206,13 +206,14 @@ fn passed_on(headers: &HeaderMap, sensitive: Option<Sensitive>) -> HeaderMap {
     headers
 }
 
-/// The headers of a request that are kept.
+/// The request headers that are recorded.
 fn kept(headers: &HeaderMap) -> Headers {
     let all = headers_of(headers).into_iter();
     all.filter(|(name, _)| KEPT.contains(&name.as_str()) || name.starts_with(IMPERSONATE)).collect()
 }
 
-/// The headers that are text, but for those that are of one connection or not for a file.
+/// The headers that are text, except for those of a single connection and those that are not
+/// recorded.
 fn headers_of(headers: &HeaderMap) -> Headers {
     let named = headers.iter().filter(|(name, _)| !HOP.contains(name) && !UNKEPT.contains(&name.as_str()));
     let texts = named.filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())));
@@ -223,7 +224,7 @@ fn text(headers: &HeaderMap, name: HeaderName) -> &str {
     headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
-/// A Status of our own.
+/// A response with a Status of our own.
 pub fn refusal(status: &Status) -> Response<Body> {
     let mut response = Response::new(Body::from(json::encode(&status.to_value())));
     *response.status_mut() = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

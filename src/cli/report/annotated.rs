@@ -1,9 +1,10 @@
-//! Faults as annotations, in the forms of code review systems: all of them stand behind what is known of their ids.
+//! Faults as annotations in the formats of code review systems, which are printed together at the
+//! end.
 
 use super::super::annotate::{Annotation, AnnotationLevel};
 use super::{Print, ReportedDocument};
 
-/// What was found so far, and how it is shown.
+/// The annotations so far, and how they are printed.
 pub struct Annotated {
     found: Vec<Annotation>,
     show: fn(&[Annotation]) -> String,

@@ -1,11 +1,11 @@
-//! The stable interface: an array with an item for each document.
+//! JSON with a stable schema: an array with an item for each document.
 
 use super::{DocumentVerdict, Print, ReportedDocument, ReportedError};
 use crate::author::RuleRun;
 use crate::object;
 use crate::value::{Value, json};
 
-/// How many items were printed.
+/// The number of items so far.
 #[derive(Default)]
 pub struct Json(usize);
 

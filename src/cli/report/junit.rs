@@ -1,4 +1,4 @@
-//! JUnit XML, as CI systems read it.
+//! JUnit XML, which CI systems read.
 
 use std::time::Duration;
 
@@ -6,29 +6,29 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::{DocumentVerdict, Print, ReportedDocument, ReportedError};
 
-/// The cases of a file.
+/// A suite with its cases.
 pub struct Suite {
     pub name: String,
     pub cases: Vec<JunitCase>,
     pub taken: Option<Duration>,
 }
 
-/// What came of one.
+/// The result of a case.
 pub struct JunitCase {
     pub name: String,
-    /// What readers group cases by: the file that it stands in.
+    /// By which CI systems group cases: the name of the file.
     pub class: String,
-    /// What is wrong; nothing if nothing is.
+    /// The failures; empty if the case passed.
     pub failures: Vec<String>,
     pub is_skipped: bool,
     pub taken: Option<Duration>,
 }
 
-/// The suites as XML.
+/// Encodes the suites as XML.
 pub fn show(suites: &[Suite]) -> String {
     let mut report = Report::new("skiff");
     report.add_test_suites(suites.iter().map(suite));
-    // Nothing is refused that stands in strings: what XML has no form for is left out.
+    // Encoding strings can't fail: characters that XML can't represent are left out.
     report.to_string().unwrap_or_default()
 }
 
@@ -59,7 +59,7 @@ fn case(case: &JunitCase) -> TestCase {
     shown
 }
 
-/// A suite for each file.
+/// Collects a suite for each file.
 #[derive(Default)]
 pub struct Junit {
     suites: Vec<Suite>,

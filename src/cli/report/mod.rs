@@ -1,4 +1,4 @@
-//! What came of manifests, in the forms that people and programs read.
+//! Results for manifests, in formats for people and programs.
 
 mod annotated;
 mod json;
@@ -31,13 +31,13 @@ pub enum ReportFormat {
 pub enum DocumentVerdict {
     Valid,
     Invalid,
-    /// Nothing here defines the kind.
+    /// There is no definition of the kind.
     Unchecked,
-    /// It can't be understood.
+    /// It can't be decoded.
     Unreadable,
 }
 
-/// What came of a document.
+/// The results for a document.
 pub struct ReportedDocument {
     pub file: String,
     pub index: usize,
@@ -51,29 +51,29 @@ pub struct ReportedDocument {
     pub object: Value,
     pub runs: Vec<RuleRun>,
     pub cost: u64,
-    /// The template of a chart that it comes from.
+    /// The chart template that the document was rendered from.
     pub template: Option<String>,
     /// The text around the faults.
     source: SharedText,
 }
 
-/// What is wrong, and where.
+/// A fault and its place.
 pub struct ReportedError {
     pub rejected: Rejected,
     pub place: Option<TextPosition>,
-    /// Whether it is told in its own words, and not in those of the server's answer.
+    /// Whether the text is only the detail, and not the form of a server's error.
     pub is_plain: bool,
 }
 
 impl ReportedError {
-    /// What is wrong, in one line.
+    /// The text of the fault, in one line.
     pub fn text(&self) -> String {
         if self.is_plain { self.rejected.error.detail.clone() } else { self.rejected.error.to_string() }
     }
 }
 
 impl ReportedDocument {
-    /// A document that nothing is known of yet.
+    /// A document without results yet.
     pub fn new(source: &ManifestText, document: &ManifestDocument) -> ReportedDocument {
         let text = |path: &[&str]| document.value.str_at(path).to_owned();
         ReportedDocument {
@@ -86,7 +86,7 @@ impl ReportedDocument {
         }
     }
 
-    /// What can't be read.
+    /// A document that can't be read.
     pub fn unreadable(source: &ManifestText, fault: &documents::DocumentError) -> ReportedDocument {
         let mut item = ReportedDocument {
             index: fault.index,
@@ -116,7 +116,7 @@ impl ReportedDocument {
         }
     }
 
-    /// Adds what no server would say in these words.
+    /// Adds a fault with a text of our own, in contrast to a server's error.
     pub fn add(&mut self, kind: ErrorType, field: &str, detail: String, place: Option<TextPosition>) {
         let error = Error::at(field, kind, detail);
         self.faults.push(ReportedError {
@@ -126,19 +126,19 @@ impl ReportedDocument {
         });
     }
 
-    /// Whether nothing is wrong.
+    /// Whether there are no faults.
     pub fn is_fine(&self) -> bool {
         self.faults.is_empty()
     }
 
-    /// Adds that a policy denies it.
+    /// Adds the denial by a policy.
     pub fn deny(&mut self, message: String, document: &ManifestDocument) {
         self.add(ErrorType::Forbidden, "", message, document.place(""));
         self.verdict = DocumentVerdict::Invalid;
         self.template = document.template().map(str::to_owned);
     }
 
-    /// Adds the verdict.
+    /// Adds the results of a check.
     pub fn take(&mut self, checked: Checked, document: &ManifestDocument) {
         self.cost = checked.cost();
         self.object = checked.object;
@@ -155,7 +155,7 @@ impl ReportedDocument {
         }
     }
 
-    /// `Kind namespace/name`.
+    /// Formats `Kind namespace/name`.
     pub fn title(&self) -> String {
         let kind = if self.kind.is_empty() { "document" } else { &self.kind };
         match (self.namespace.as_str(), self.name.as_str()) {
@@ -166,19 +166,19 @@ impl ReportedDocument {
     }
 }
 
-/// Makes a text of items as they come.
+/// Formats items one by one.
 trait Print {
     fn item(&mut self, out: &mut String, item: &ReportedDocument);
 
-    /// What stands behind the last.
+    /// Appends what follows the last item.
     fn end(&mut self, out: &mut String);
 }
 
-/// Items as they come, in a format.
+/// Prints items one by one, in a format.
 pub struct Printer(Box<dyn Print>);
 
 impl Printer {
-    /// `is_styled` is for terminals, and for text only.
+    /// Creates a printer; `is_styled` only affects text, and is for terminals.
     pub fn new(format: ReportFormat, is_styled: bool) -> Self {
         Printer(match format {
             ReportFormat::Text => Box::new(text::TextReport::new(is_styled)),
@@ -189,14 +189,14 @@ impl Printer {
         })
     }
 
-    /// What can be printed of these already.
+    /// The output for these items that can be printed already.
     pub fn show(&mut self, items: &[ReportedDocument]) -> String {
         let mut out = String::new();
         items.iter().for_each(|item| self.0.item(&mut out, item));
         out
     }
 
-    /// What is left to print.
+    /// The remaining output.
     pub fn end(mut self) -> String {
         let mut out = String::new();
         self.0.end(&mut out);

@@ -1,4 +1,4 @@
-//! For people: each error under the line that causes it, with the rule beside it.
+//! Text for people: each error under the line that causes it, with the rule beside it.
 
 use std::ops::Range;
 
@@ -6,16 +6,16 @@ use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
 use super::{DocumentVerdict, Print, ReportedDocument, ReportedError};
 
-/// How many values of parts of a rule are shown.
+/// How many values of a rule's parts are printed.
 const PARTS_MAX: usize = 12;
 
 pub struct TextReport {
     renderer: Renderer,
-    /// Documents with each verdict.
+    /// The number of documents with each verdict.
     counts: [usize; VERDICTS.len()],
 }
 
-/// What is counted at the end; the first even where it is nothing.
+/// The verdicts of the summary; the first one is printed even if its count is 0.
 const VERDICTS: [(DocumentVerdict, &str); 4] = [
     (DocumentVerdict::Valid, "valid"),
     (DocumentVerdict::Invalid, "invalid"),
@@ -89,7 +89,7 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A line, and what of it is meant.
+/// A line, and the range in it that is marked.
 fn span(line: &str, column: usize) -> Option<(&str, Range<usize>)> {
     let (start, _) = line.char_indices().nth(column.checked_sub(1)?)?;
     let rest = &line[start..];

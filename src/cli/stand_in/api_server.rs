@@ -1,4 +1,4 @@
-//! The stand-in for kube-apiserver: its flags, and the server that they ask for.
+//! The stand-in for kube-apiserver: its flags, and the server that they configure.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -37,14 +37,14 @@ const DEFAULT_PORT: u16 = 6443;
 const DEFAULT_SERVICE_RANGE: &str = "10.0.0.0/24";
 const DEFAULT_ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 const TOKEN_LIFETIME: &str = "service-account-max-token-expiration";
-/// Between which it is, where it is not 0.
+/// The allowed range of the flag, unless it is 0.
 const TOKEN_LIFETIMES: RangeInclusive<Duration> = Duration::from_secs(60 * 60)..=Duration::from_secs(1 << 32);
-/// The variable that names the controllers to run, which kube-apiserver has none of.
+/// The environment variable that names the controllers to run; kube-apiserver has none.
 const CONTROLLERS: &str = "SKIFF_CONTROLLERS";
-/// From this verbosity on, flags are named that mean nothing here.
+/// From this verbosity on, ignored flags are reported.
 const TELLING_VERBOSITY: u64 = 2;
 
-/// The flags that change what this server does.
+/// The flags that have an effect on this server.
 const ACTING: [&str; 58] = [
     "admission-control",
     "admission-control-config-file",
@@ -103,7 +103,7 @@ const ACTING: [&str; 58] = [
     "v",
     "version",
     "emulated-version",
-    // Served as they are whatever is said, for all who are let in.
+    // Not reported as ignored: privileged pods are accepted, whatever the flag says.
     "allow-privileged",
 ];
 
@@ -133,7 +133,7 @@ async fn start(arguments: impl IntoIterator<Item = String>) -> Result<ExitCode, 
     Ok(server(&flags).await?.run().await)
 }
 
-/// What `--version` prints, of the minor that the program's folder asks for.
+/// The output of `--version`, for the minor version that the program's folder names.
 fn told_version(program: Option<&Path>) -> String {
     let version = version_of(folder_minor(program));
     format!("Kubernetes {}\n", version.split('+').next().unwrap_or_default())
@@ -200,7 +200,7 @@ fn tell_unused(flags: &Flags) {
     }
 }
 
-/// The server that the flags ask for.
+/// Builds the server that the flags configure.
 async fn server(flags: &Flags) -> Result<Server, StartError> {
     let runtime_config = runtime_config(flags)?;
     values::check(flags, runtime_config.minor())?;
@@ -244,7 +244,7 @@ fn admission(flags: &Flags, minor: Minor) -> Result<Admission, StartError> {
     let mut enabled = flags.list("enable-admission-plugins");
     enabled.extend(flags.list("admission-control"));
     let disabled = flags.list("disable-admission-plugins");
-    // On unless somebody switches it off, as envtest does.
+    // Enabled unless someone disables it, as envtest does.
     if ![&enabled, &disabled].iter().any(|names| names.iter().any(|name| name == SERVICE_ACCOUNT)) {
         enabled.push(SERVICE_ACCOUNT.to_owned());
     }
@@ -278,7 +278,7 @@ fn users(flags: &Flags, minor: Minor) -> Result<Users, StartError> {
     })
 }
 
-/// The minor that a folder asks for which is named as setup-envtest names them: `k8s/1.36.2-linux-amd64`.
+/// The minor version in a folder's name in the form of setup-envtest: `k8s/1.36.2-linux-amd64`.
 fn folder_minor(program: Option<&Path>) -> Minor {
     let folder = program.and_then(Path::parent).and_then(Path::file_name).and_then(|name| name.to_str());
     let version = folder.and_then(|name| name.split('-').next());
@@ -296,7 +296,7 @@ fn runtime_config(flags: &Flags) -> Result<RuntimeConfig, StartError> {
 }
 
 fn network(flags: &Flags) -> Result<Network, StartError> {
-    // One text: what is given last counts.
+    // The flag has one value: the last one counts.
     let ranges = flags.text("service-cluster-ip-range").unwrap_or(DEFAULT_SERVICE_RANGE);
     let ports = flags.text("service-node-port-range").and_then(|text| text.parse().ok());
     Ok(Network { service_cluster_ip_range: ranges.parse()?, service_node_port_range: ports.unwrap_or_default() })
@@ -314,7 +314,7 @@ fn lifetimes(flags: &Flags) -> Result<Lifetimes, StartError> {
     })
 }
 
-/// None unless they are named.
+/// The controllers that are named; none by default.
 fn switches(names: &str) -> Result<Switches, StartError> {
     let names: Vec<_> = names.split(',').map(|name| name.trim().to_owned()).collect();
     Ok(Switches::parse(&names, Profile::Server)?)

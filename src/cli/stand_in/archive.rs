@@ -1,6 +1,7 @@
-//! `skiff assets archive`: what setup-envtest installs, and the index in which it finds it.
+//! `skiff assets archive`: the archive that setup-envtest installs, and the index that lists it.
 //!
-//! Source: the index and the archives of `controller-tools` (`envtest-releases.yaml`), the format ustar of POSIX.
+//! Source: the index and the archives of `controller-tools` (`envtest-releases.yaml`), the format
+//! ustar of POSIX.
 
 use std::borrow::Cow;
 use std::io::{self, Write as _};
@@ -19,7 +20,7 @@ use crate::http::SERVER_VERSION;
 use crate::meta::minor::Minor;
 
 const BLOCK_BYTES: usize = 512;
-/// Where the programs stand in the archive.
+/// The folder of the programs in the archive.
 const FOLDER: &str = "controller-tools/envtest";
 
 /// Write an archive and an index that setup-envtest takes
@@ -38,7 +39,7 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// Exit codes: 0, or 2 where something can't be read or written.
+    /// Writes the archive and the index. Exit codes: 0, or 2 if something can't be read or written.
     pub fn run(self) -> ExitCode {
         match self.write() {
             Ok(index) => output(format!("{}\n", index.display()), ExitCode::SUCCESS),
@@ -63,7 +64,8 @@ impl Archive {
     }
 }
 
-/// An entry for each minor, all of one archive: the folder that it is installed in chooses the minor.
+/// The index with an entry for each minor version, all for the same archive: the folder of the
+/// installation determines the minor version.
 fn index_of(hash: &str, link: &str) -> String {
     let mut text = "releases:\n".to_owned();
     for minor in Minor::all() {
@@ -75,12 +77,12 @@ fn index_of(hash: &str, link: &str) -> String {
     text
 }
 
-/// A release of a minor of Kubernetes: of the newest one that which this program answers as.
+/// A release of a minor version; for the newest one, the release that this program reports.
 fn release(minor: Minor) -> Cow<'static, str> {
     if minor == Minor::NEWEST { version().into() } else { format!("v{minor}.0").into() }
 }
 
-/// How setup-envtest names the folder that it installs a minor in: `1.34.0-linux-amd64`.
+/// The name of the folder in which setup-envtest installs a minor version: `1.34.0-linux-amd64`.
 pub fn folder_of(minor: Minor) -> String {
     format!("{}-{}-{}", release(minor).trim_start_matches('v'), system(), processor())
 }
@@ -95,7 +97,7 @@ fn system() -> &'static str {
     if cfg!(target_os = "macos") { "darwin" } else { env::consts::OS }
 }
 
-/// The processor, by Go's name.
+/// The processor architecture, by Go's name.
 fn processor() -> &'static str {
     match env::consts::ARCH {
         "x86_64" => "amd64",
@@ -105,7 +107,8 @@ fn processor() -> &'static str {
     }
 }
 
-/// Every part is compressed for itself, as gzip allows, so that the program, which is there under each name, is so once.
+/// Writes the archive. Each part is compressed separately, as gzip allows, so the program, which
+/// the archive contains under each name, is compressed only once.
 fn write_archive(program: &[u8], path: &Path) -> io::Result<()> {
     let size = program.len();
     let program = compressed(&[program, &[0; BLOCK_BYTES][..(BLOCK_BYTES - size % BLOCK_BYTES) % BLOCK_BYTES]])?;
@@ -114,7 +117,7 @@ fn write_archive(program: &[u8], path: &Path) -> io::Result<()> {
         out.write_all(&compressed(&[&header(&format!("{FOLDER}/{name}"), size)])?)?;
         out.write_all(&program)?;
     }
-    // The end of an archive is two empty blocks.
+    // An archive ends with two empty blocks.
     out.write_all(&compressed(&[&[0; 2 * BLOCK_BYTES]])?)
 }
 
@@ -126,7 +129,7 @@ fn compressed(parts: &[&[u8]]) -> io::Result<Vec<u8>> {
     out.finish()
 }
 
-/// The head of a regular file that everybody may run.
+/// The header of an executable regular file.
 fn header(name: &str, size: usize) -> [u8; BLOCK_BYTES] {
     let mut block = [0; BLOCK_BYTES];
     let mut put = |at: usize, text: &[u8]| block[at..at + text.len()].copy_from_slice(text);
@@ -136,7 +139,7 @@ fn header(name: &str, size: usize) -> [u8; BLOCK_BYTES] {
     put(116, b"0000000\0");
     put(124, format!("{size:011o}\0").as_bytes());
     put(136, b"00000000000\0");
-    // The sum is taken with blanks in its own place.
+    // The checksum is computed with blanks in its own field.
     put(148, b"        ");
     put(156, b"0");
     put(257, b"ustar\x0000");

@@ -1,4 +1,4 @@
-//! `skiff assets`: a folder with this program under the names of others.
+//! `skiff assets`: a folder that contains this program under the names of others.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -36,7 +36,7 @@ enum Command {
 }
 
 impl Assets {
-    /// Exit codes: 0, or 2 where the folder or the archive can't be made.
+    /// Prints the folder. Exit codes: 0, or 2 if the folder or the archive can't be made.
     pub fn run(self) -> ExitCode {
         if let Some(Command::Archive(archive)) = self.command {
             return archive.run();
@@ -53,7 +53,7 @@ impl Assets {
     }
 }
 
-/// Where the folders are.
+/// The folder that contains the folders of all builds.
 fn home() -> PathBuf {
     let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(folder) = named("SKIFF_ASSETS_DIR") {
@@ -65,12 +65,13 @@ fn home() -> PathBuf {
     cache.join("skiff/assets")
 }
 
-/// The folder for this program in `home`; another build has another one, and one for a minor is named by it as setup-envtest
-/// would name it, which the program looks at.
+/// The folder for this program in `home`, which is created if necessary. Another build has another
+/// folder. A folder for a minor version is named as by setup-envtest; the program reads the minor
+/// version from it.
 ///
 /// # Errors
 ///
-/// It can neither be found nor made.
+/// The folder can neither be found nor made.
 fn make(home: &Path, minor: Option<Minor>) -> io::Result<PathBuf> {
     let program = env::current_exe()?;
     let build = name_of(&program)?;
@@ -85,7 +86,7 @@ fn make(home: &Path, minor: Option<Minor>) -> io::Result<PathBuf> {
     fs::create_dir_all(&home)?;
     let beside = home.join(format!(".{}", uuid::Uuid::new_v4()));
     let made = fill(&program, &beside).and_then(|()| put(&beside, &folder));
-    // Where another process was faster, its folder is as good.
+    // If another process was faster, its folder is just as good.
     _ = fs::remove_dir_all(&beside);
     if is_whole(&folder) {
         return folder.canonicalize();
@@ -93,7 +94,7 @@ fn make(home: &Path, minor: Option<Minor>) -> io::Result<PathBuf> {
     made.and_then(|()| Err(io::Error::other(format!("{} lacks its programs", folder.display()))))
 }
 
-/// Puts a folder in its place, also where there is one that lacks something.
+/// Moves a folder to its place, even if an incomplete one is there.
 fn put(from: &Path, to: &Path) -> io::Result<()> {
     if fs::rename(from, to).is_ok() || is_whole(to) {
         return Ok(());
@@ -110,7 +111,7 @@ fn is_whole(folder: &Path) -> bool {
     StandIn::NAMES.iter().all(|(name, _)| is_program(name))
 }
 
-/// Names a program by what changes with every build of it.
+/// A name for the program that changes with every build.
 fn name_of(program: &Path) -> io::Result<String> {
     let file = fs::metadata(program)?;
     let made = Timestamp::try_from(file.modified()?).map_err(io::Error::other)?;
@@ -120,7 +121,8 @@ fn name_of(program: &Path) -> io::Result<String> {
     Ok(format!("{}-{digits}", env!("CARGO_PKG_VERSION")))
 }
 
-/// Makes `folder`, with the program under every name: linked where the file system can, else copied.
+/// Creates `folder` with the program under every name: as hard links if the file system supports
+/// them, else as copies.
 fn fill(program: &Path, folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     for (name, _) in StandIn::NAMES {

@@ -1,4 +1,4 @@
-//! The audit log that the flags of kube-apiserver ask for.
+//! The audit log as configured by the flags of kube-apiserver.
 
 use std::path::Path;
 use std::{fs, io};
@@ -6,11 +6,11 @@ use std::{fs, io};
 use super::flags::Flags;
 use crate::audit::{Log, Policy, PolicyFileError, RotatedFile, Rotation};
 
-/// What stands for standard output.
+/// Stands for standard output.
 const STANDARD_OUTPUT: &str = "-";
-/// What is counted by `--audit-log-maxsize`.
+/// The unit of `--audit-log-maxsize`.
 const MEBIBYTE: u64 = 1 << 20;
-/// Unless that is said. Source: the help of kube-apiserver 1.36.
+/// The defaults of the flags. Source: the help of kube-apiserver 1.36.
 const SIZE_MIB_MAX: i64 = 100;
 const OLDER_FILES_MAX: i64 = 100;
 const AGE_DAYS_MAX: i64 = 366;
@@ -28,11 +28,11 @@ pub enum AuditLogError {
     Negative { name: &'static str, number: i64 },
 }
 
-/// The log; without a policy nothing is logged, as in kube-apiserver.
+/// Opens the log; without a policy nothing is logged, as in kube-apiserver.
 ///
 /// # Errors
 ///
-/// What can't be read or written, or what kube-apiserver says of a value that is not one of the flag's.
+/// A file can't be read or written, or a flag has an invalid value.
 pub fn audit_log(flags: &Flags) -> Result<Option<Log>, AuditLogError> {
     let Some(path) = flags.text("audit-log-path") else { return Ok(None) };
     let is_legacy = is_legacy(flags)?;
@@ -63,7 +63,7 @@ fn is_legacy(flags: &Flags) -> Result<bool, AuditLogError> {
     }
 }
 
-/// When a file is put aside; never where its size has no limit.
+/// When the file is rotated; never if its size has no limit.
 fn rotation(flags: &Flags) -> Result<Option<Rotation>, AuditLogError> {
     let number = |name: &'static str, default: i64| match flags.number(name).unwrap_or(default) {
         number if number < 0 => Err(AuditLogError::Negative { name, number }),

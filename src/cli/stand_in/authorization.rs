@@ -1,6 +1,7 @@
-//! Who decides what may be done, as the flags of kube-apiserver ask for it.
+//! The authorizers as configured by the flags of kube-apiserver.
 //!
-//! Source: `pkg/kubeapiserver/options/authorization.go` and `pkg/kubeapiserver/authorizer`, release 1.36.
+//! Source: `pkg/kubeapiserver/options/authorization.go` and `pkg/kubeapiserver/authorizer`, release
+//! 1.36.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +22,7 @@ use crate::meta::minor::Minor;
 use crate::value::go_quote;
 use crate::webhook::WebhookClient;
 
-/// The flags that a file of configuration takes the place of.
+/// The flags that a configuration file replaces.
 const REPLACED: [&str; 5] = [
     "authorization-mode",
     "authorization-webhook-config-file",
@@ -29,15 +30,15 @@ const REPLACED: [&str; 5] = [
     "authorization-webhook-cache-authorized-ttl",
     "authorization-webhook-cache-unauthorized-ttl",
 ];
-/// What the webhook of the flags is called.
+/// The name of the webhook that the flags configure.
 const NAME: &str = "default";
-/// What it is like, unless they say it.
+/// The defaults of its flags.
 const VERSION: &str = "v1beta1";
 const TIMEOUT: Duration = Duration::from_secs(30);
 const AUTHORIZED_TTL: Duration = Duration::from_secs(5 * 60);
 const UNAUTHORIZED_TTL: Duration = Duration::from_secs(30);
 
-/// Why the authorisers can't be made, in kube-apiserver's words.
+/// Why the authorizers can't be set up, in kube-apiserver's words.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorizationError {
     #[error(
@@ -69,7 +70,7 @@ pub enum ModeError {
     Repeated(Vec<String>),
 }
 
-/// Why an authoriser can't be made.
+/// Why an authorizer can't be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorizerError {
     #[error(transparent)]
@@ -91,11 +92,12 @@ fn quoted(modes: &[String]) -> String {
     quoted.join(" ")
 }
 
-/// The authorisers in the order in which they are asked. Calls of webhooks are counted in `figures`.
+/// The authorizers in the order in which they are asked. Calls of webhooks are counted in
+/// `figures`.
 ///
 /// # Errors
 ///
-/// What kube-apiserver says of flags that contradict each other, and of files that are not what they should be.
+/// Flags contradict each other, or a file is invalid.
 pub fn authorization_modes(
     flags: &Flags,
     minor: Minor,
@@ -121,7 +123,7 @@ fn read(path: &str) -> Result<Vec<u8>, PathError> {
     fs::read(path).map_err(PathError::open(path))
 }
 
-/// What the flags name, where no file of configuration does.
+/// The authorizers that the flags name, if there is no configuration file.
 fn of_flags(flags: &Flags) -> Result<Vec<Configured>, Aggregate<ModeError>> {
     let mut modes = flags.list("authorization-mode");
     if modes.is_empty() {
@@ -177,7 +179,7 @@ fn webhook_of_flags(flags: &Flags) -> ConfiguredWebhook {
     }
 }
 
-/// What webhooks need beside what they are configured with.
+/// What webhooks need beside their configuration.
 struct AuthorizationSetup {
     client: Arc<WebhookClient>,
     figures: Arc<Figures>,

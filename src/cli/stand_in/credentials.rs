@@ -1,7 +1,8 @@
-//! The credentials of the server as the flags of kube-apiserver name them: its certificates, the authorities that it trusts, the
-//! headers of authenticating proxies, the origins of web pages.
+//! The credentials of the server as configured by the flags of kube-apiserver: its certificates,
+//! the CAs that it trusts, the headers of authenticating proxies, and the origins of web pages.
 //!
-//! Source: `k8s.io/apiserver/pkg/server/options` and `k8s.io/component-base/cli/flag`, release 1.36.
+//! Source: `k8s.io/apiserver/pkg/server/options` and `k8s.io/component-base/cli/flag`, release
+//! 1.36.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -21,10 +22,10 @@ use crate::value::go_quote;
 
 const DEFAULT_CERTIFICATES: &str = "/var/run/kubernetes";
 
-/// Why these flags can't be followed, in kube-apiserver's words.
+/// Why the credentials can't be loaded, in kube-apiserver's words.
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {
-    /// Who signs clients signs proxies as well, of which any name counts.
+    /// The CA of clients is also the CA of proxies, and any proxy name is allowed.
     #[error(
         "--requestheader-client-ca-file and --client-ca-file contain overlapping certificates; \
          --requestheader-allowed-names must be specified to ensure regular client certificates cannot set authenticating \
@@ -49,17 +50,17 @@ pub enum CredentialsError {
     Keep { folder: PathBuf, source: io::Error },
 }
 
-/// What is said of origins that can't be allowed. Source: apiserver 1.36.
+/// The help for invalid origins. Source: apiserver 1.36.
 const ORIGINS_HELP: &str = "List of allowed origins for CORS, comma separated. An allowed origin can be a regular expression to \
 support subdomain matching. If this list is empty CORS will not be enabled. Please ensure each expression matches the entire \
 hostname by anchoring to the start with '^' or including the '//' prefix, and by anchoring to the end with '$' or including the \
 ':' port separator suffix. Examples of valid expressions are '//example\\.com(:|$)' and '^https://example\\.com(:|$)'";
 
-/// What the flags say of this.
+/// Loads the credentials that the flags configure.
 ///
 /// # Errors
 ///
-/// A file that can't be read or that says something else than it should, or flags that contradict each other.
+/// A file can't be read or is invalid, or flags contradict each other.
 pub fn credentials(flags: &Flags, listen: SocketAddr) -> Result<GivenCredentials, CredentialsError> {
     let trust = Trust {
         clients: certificates(flags, "client-ca-file")?,
@@ -86,17 +87,17 @@ pub fn credentials(flags: &Flags, listen: SocketAddr) -> Result<GivenCredentials
     })
 }
 
-/// The origins of web pages that may read answers.
+/// The origins of web pages that may read responses.
 fn allowed_origins(flags: &Flags) -> Result<Arc<AllowedOrigins>, CredentialsError> {
     Ok(Arc::new(AllowedOrigins::parse(&flags.list("cors-allowed-origins"))?))
 }
 
-/// The certificates for names of their own.
+/// The certificates for certain server names.
 fn named(flags: &Flags) -> Result<Vec<NamedIdentity>, CredentialsError> {
     flags.texts("tls-sni-cert-key").iter().map(|text| named_identity(text)).collect()
 }
 
-/// Reads `CERTIFICATE,KEY[:NAME,NAME...]`.
+/// Parses `CERTIFICATE,KEY[:NAME,NAME...]`, and reads the files.
 fn named_identity(text: &str) -> Result<NamedIdentity, CredentialsError> {
     let invalid = |why| CredentialsError::NamedIdentity { text: text.to_owned(), why };
     let (files, names) = text.split_once(':').map_or((text, None), |(files, names)| (files, Some(names.trim())));
@@ -114,7 +115,7 @@ fn named_identity(text: &str) -> Result<NamedIdentity, CredentialsError> {
     Ok(NamedIdentity { identity, names: names.collect() })
 }
 
-/// All certificates in the file that a flag names.
+/// All certificates in the file of a flag.
 fn certificates(flags: &Flags, name: &'static str) -> Result<Vec<CertificateDer<'static>>, CredentialsError> {
     let Some(path) = flags.text(name) else { return Ok(Vec::new()) };
     let text = fs::read(path).map_err(PathError::open(path))?;
@@ -126,7 +127,8 @@ fn certificates(flags: &Flags, name: &'static str) -> Result<Vec<CertificateDer<
     }
 }
 
-/// The server's certificate: the one that is named, or that in the folder of certificates, where it is made if it is missing.
+/// The server's certificate: the given one, or the one in the certificate folder, which is created
+/// if it is missing.
 fn identity(flags: &Flags, listen: SocketAddr) -> Result<Identity, CredentialsError> {
     let read = |path: &Path| fs::read_to_string(path).map_err(PathError::open(path.display()));
     match (flags.text("tls-cert-file"), flags.text("tls-private-key-file")) {
@@ -151,7 +153,7 @@ fn identity(flags: &Flags, listen: SocketAddr) -> Result<Identity, CredentialsEr
     }
 }
 
-/// A new certificate and, behind it, that of the authority that signed it, which nobody else has.
+/// Issues a certificate, followed by that of the new CA that signed it; the CA's key is not kept.
 fn make_identity(listen: SocketAddr) -> Result<Identity, CertificateError> {
     let authority = Authority::generate()?;
     let identity = authority.issue_server(&server_names(listen))?;

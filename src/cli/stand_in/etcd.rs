@@ -1,7 +1,9 @@
-//! The stand-in for etcd: it answers whether it is well, and tells a stand-in for kube-apiserver where the objects are.
+//! The stand-in for etcd: it answers health checks, and tells a stand-in for kube-apiserver where
+//! the objects are stored.
 //!
-//! They are in a file of its data folder, which every kube-apiserver on it opens: what is acknowledged is with the system
-//! then, nothing waits for a disk, and no object passes a second process. No key is ever stored by etcd's own protocol.
+//! They are in a file of its data folder, which every kube-apiserver that uses it opens: an
+//! acknowledged write has been passed to the operating system, nothing waits for a disk, and no
+//! object passes through a second process. No key is ever stored by etcd's own protocol.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -31,14 +33,14 @@ use super::flags::{Flags, Manner, Table};
 use crate::private;
 use crate::server::{CertificateError, Identity, stop_requested};
 
-/// Where a stand-in for kube-apiserver asks for the store.
+/// The path at which a stand-in for kube-apiserver asks for the store.
 pub const STORE_PATH: &str = "/skiff/store";
 /// The database in the data folder.
 const DATABASE: &str = "skiff.db";
-/// The etcd that it stands in for.
+/// The version of etcd that it stands in for.
 const VERSION: &str = "3.6.5";
 const DEFAULT_CLIENT_URLS: &str = "http://localhost:2379";
-/// What etcd ends with where it does not take an argument.
+/// etcd's exit code for an invalid argument.
 const WRONG_USE: u8 = 2;
 
 /// Runs as etcd does with these arguments.
@@ -81,7 +83,7 @@ fn help(table: &Table) -> String {
 /// Why the stand-in for etcd can't start.
 #[derive(Debug, thiserror::Error)]
 enum EtcdError {
-    /// The process can't be told when to end.
+    /// Signals or the end of the parent process can't be watched.
     #[error(transparent)]
     Process(#[from] io::Error),
     #[error("the data folder `{}`: {error}", folder.display())]
@@ -90,7 +92,7 @@ enum EtcdError {
     Listen { url: String, error: ListenError },
 }
 
-/// Why a URL can't be listened on.
+/// Why it can't listen on a URL.
 #[derive(Debug, thiserror::Error)]
 enum ListenError {
     #[error(transparent)]
@@ -124,7 +126,7 @@ async fn serve(flags: &Flags) -> Result<(), EtcdError> {
             listen(&url, flags, &state).await?;
         }
     }
-    // What is stored is kube-apiserver's: there is nothing to wait for.
+    // Everything is stored by kube-apiserver: there is nothing to wait for.
     _ = signals.await;
     Ok(())
 }
@@ -143,7 +145,7 @@ async fn listen(url: &str, flags: &Flags, state: &Arc<State>) -> Result<(), Etcd
     Ok(())
 }
 
-/// Where a URL is on this machine.
+/// The address of a URL on this machine.
 async fn address_of(uri: &Uri) -> Option<SocketAddr> {
     let host = uri.host()?.trim_start_matches('[').trim_end_matches(']');
     lookup_host((host, uri.port_u16()?)).await.ok()?.next()
@@ -164,7 +166,7 @@ fn acceptor(flags: &Flags) -> Result<TlsAcceptor, ListenError> {
 
 async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, state: Arc<State>) {
     loop {
-        // Without a descriptor for another connection, there may be one a moment later.
+        // Accepting may fail for lack of a file descriptor; there may be one a moment later.
         let Ok((stream, _)) = listener.accept().await else {
             tokio::task::yield_now().await;
             continue;
@@ -188,11 +190,11 @@ async fn answer(stream: impl AsyncRead + AsyncWrite + Unpin, state: Arc<State>) 
         let response = state.response(request.uri().path());
         async move { Ok::<_, Infallible>(response) }
     });
-    // A client that breaks off is not a fault of ours.
+    // A client that disconnects is not an error.
     _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 
-/// What is told to those who ask.
+/// What the responses need.
 struct State {
     store: PathBuf,
 }
@@ -226,7 +228,7 @@ impl State {
     }
 }
 
-/// Makes a folder that its owner alone may read.
+/// Creates a folder that only its owner may read.
 fn make_private(folder: &Path) -> std::io::Result<()> {
     private::folders().recursive(true).create(folder)
 }

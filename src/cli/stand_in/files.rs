@@ -1,36 +1,36 @@
-//! What Go's programs say of files that can't be opened, and of several errors at once.
+//! Go's error texts for files that can't be opened, and for several errors at once.
 
 use std::fmt::{self, Display};
 use std::io::{Error, ErrorKind};
 
-/// Why a file is not used; prints as Go's `os.PathError` does.
+/// Why a file can't be used; prints as Go's `os.PathError` does.
 #[derive(Debug, thiserror::Error)]
 #[error("{call} {path}: {}", go_reason(.source))]
 pub struct PathError {
-    /// What was tried: `open` or `stat`.
+    /// The failed operation: `open` or `stat`.
     pub call: &'static str,
     pub path: String,
     pub source: Error,
 }
 
 impl PathError {
-    /// Makes the error of opening the file at `path`.
+    /// The error of opening the file at `path`.
     pub fn open(path: impl Display) -> impl FnOnce(Error) -> Self {
         let path = path.to_string();
         move |source| PathError { call: "open", path, source }
     }
 }
 
-/// Several errors, as Go's `errors.NewAggregate` prints them.
+/// Several errors, printed as by Go's `errors.NewAggregate`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Aggregate<E>(Vec<E>);
 
 impl<E> Aggregate<E> {
-    /// Refuses what has errors.
+    /// Returns the errors if there are any.
     ///
     /// # Errors
     ///
-    /// There are some.
+    /// `errors` is not empty.
     pub fn refuse(errors: Vec<E>) -> Result<(), Self> {
         if errors.is_empty() { Ok(()) } else { Err(Aggregate(errors)) }
     }
@@ -48,7 +48,7 @@ impl<E: Display> Display for Aggregate<E> {
     }
 }
 
-/// The reason, as Go tells it behind `open PATH: `.
+/// The reason in Go's error, after `open PATH: `.
 pub fn go_reason(error: &Error) -> String {
     match error.kind() {
         ErrorKind::NotFound => "no such file or directory".to_owned(),

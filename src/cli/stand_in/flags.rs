@@ -1,7 +1,8 @@
-//! Flags as Go's programs take them: `--a=b`, `--a b`, `-a=b`, a bool without a value, each as often as one likes.
+//! Flags as Go's programs parse them: `--a=b`, `--a b`, `-a=b`, a bool without a value, each any
+//! number of times.
 //!
-//! In: a table of names, each with the sort of its value, and arguments. Out: the values by name, or what the program that
-//! is stood in for says of the first argument that it does not take.
+//! Input: a table of names, each with the sort of its value, and arguments. Output: the values by name,
+//! or the original program's error for the first invalid argument.
 //! Source: `github.com/spf13/pflag` and Go's `flag`.
 
 use std::collections::BTreeMap;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use super::sorts::{self, Sort};
 use crate::value::go_quote;
 
-/// Whose words are used.
+/// The package whose rules and error texts apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
     /// `github.com/spf13/pflag`: kube-apiserver.
@@ -23,7 +24,7 @@ pub enum Manner {
 /// The flag of [`Sort::Level`].
 const LEVEL: &str = "v";
 
-/// Why an argument is not taken, in the words of the program that is stood in for.
+/// Why an argument is invalid, in the words of the original program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FlagError {
     #[error("flag provided but not defined: -{0}")]
@@ -40,22 +41,22 @@ pub enum FlagError {
     Invalid { flag: String, value: String, fault: String },
 }
 
-/// The flags that a program takes.
+/// The flags of a program.
 pub struct Table {
     manner: Manner,
     sorts: BTreeMap<&'static str, Sort>,
 }
 
-/// What was given.
+/// The given flags and arguments.
 #[derive(Debug, Default)]
 pub struct Flags {
     values: BTreeMap<&'static str, Vec<String>>,
-    /// What stands behind the flags.
+    /// The arguments that are not flags.
     pub arguments: Vec<String>,
 }
 
 impl Table {
-    /// Reads lines of `NAME SORT`.
+    /// Parses lines of `NAME SORT`.
     pub fn new(manner: Manner, text: &'static str) -> Self {
         let lines = text.lines().filter(|line| !line.starts_with('#'));
         let sorts = lines.filter_map(|line| line.split_once(' ')).map(|(name, sort)| (name, Sort::parse(sort)));
@@ -66,11 +67,11 @@ impl Table {
         self.sorts.keys().copied()
     }
 
-    /// Reads the arguments behind a program's name.
+    /// Parses the arguments after a program's name.
     ///
     /// # Errors
     ///
-    /// What is said of the first that can't be taken.
+    /// The error for the first invalid argument.
     pub fn parse(&self, arguments: impl IntoIterator<Item = String>) -> Result<Flags, FlagError> {
         let mut flags = Flags::default();
         let mut rest = arguments.into_iter();
@@ -100,7 +101,7 @@ impl Table {
         Ok(flags)
     }
 
-    /// What stands behind `-v` in one word with it, if that is not a flag.
+    /// The level that is attached to `-v`, as in `-v2`, if the argument is not a flag itself.
     fn level_of<'a>(&self, argument: &'a str) -> Option<&'a str> {
         let text =
             argument.strip_prefix('-').filter(|text| self.manner == Manner::Pflag && !self.sorts.contains_key(text))?;
@@ -146,17 +147,17 @@ impl Flags {
         self.values.get(name)?.last().map(String::as_str).filter(|text| !text.is_empty())
     }
 
-    /// The last value of a flag, if it is neither empty nor one of those `known`.
+    /// The last value of a flag, if it is neither empty nor one of `known`.
     pub fn other_than(&self, name: &str, known: &[&str]) -> Option<&str> {
         self.text(name).filter(|text| !known.contains(text))
     }
 
-    /// All values of a flag, as they are.
+    /// All values of a flag, unchanged.
     pub fn texts(&self, name: &str) -> Vec<String> {
         self.values.get(name).cloned().unwrap_or_default()
     }
 
-    /// All texts between commas, of all values of a flag.
+    /// All values of a flag, split at commas, without empty parts.
     pub fn list(&self, name: &str) -> Vec<String> {
         let values = self.values.get(name).into_iter().flatten();
         let texts = values.flat_map(|value| value.split(',')).filter(|text| !text.is_empty());
@@ -183,17 +184,17 @@ impl Flags {
         sorts::address(self.text(name)?)
     }
 
-    /// `None` for one below 0 as well.
+    /// The value as a duration; `None` for a negative one as well.
     pub fn duration(&self, name: &str) -> Option<Duration> {
         sorts::duration(self.text(name)?)
     }
 
-    /// Whether a number or a duration is below 0.
+    /// Whether a number or a duration is negative.
     pub fn is_negative(&self, name: &str) -> bool {
         self.text(name).is_some_and(|text| text.starts_with('-'))
     }
 
-    /// The names of the flags that were given.
+    /// The names of the given flags.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.values.keys().copied()
     }

@@ -1,4 +1,5 @@
-//! The stand-in for kubectl: the real one where the PATH has it, else the few calls that test tools make.
+//! The stand-in for kubectl: runs the real one if the PATH has it, or else handles the few calls
+//! that test tools make.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read as _;
@@ -17,11 +18,11 @@ use crate::http::SERVER_VERSION;
 use crate::meta::api_version::group_of;
 use crate::value::{Value, json};
 
-/// A link beside this program to the real one, for those who call it without a PATH.
+/// A link to the real kubectl beside this program, for callers without a PATH.
 const NOTED: &str = ".kubectl";
-/// Where programs are looked for without a PATH.
+/// Where programs are searched without a PATH.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
-/// The programs that were asked already whether they are the real one, between colons.
+/// The environment variable with the candidates that were already tried, in the format of PATH.
 const ASKED: &str = "SKIFF_KUBECTL_ASKED";
 const WHAT_THIS_IS: &str = "this is skiff in place of kubectl, as the PATH has none: it answers `version`, `get ns [NAME]`, \
                             `apply -f FILE` and `create -f FILE` only";
@@ -50,20 +51,21 @@ pub async fn run(arguments: Vec<OsString>) -> ExitCode {
     }
 }
 
-/// Goes on as that program; returns only where it can't.
+/// Replaces this process by the program; returns only on failure.
 #[cfg(unix)]
 fn become_of(command: &mut Command) -> io::Result<ExitCode> {
     Err(std::os::unix::process::CommandExt::exec(command))
 }
 
-/// Runs that program, and returns how it ended.
+/// Runs the program, and returns its exit code.
 #[cfg(not(unix))]
 fn become_of(command: &mut Command) -> io::Result<ExitCode> {
     let code = command.status()?.code();
     Ok(code.and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
-/// Links to the real kubectl in `folder`, which has this program under that name, as far as the PATH has one.
+/// Creates a link to the real kubectl of the PATH, if there is one, in `folder`, where this program
+/// has the name kubectl.
 ///
 /// # Errors
 ///
@@ -86,13 +88,14 @@ fn link_to(real: &Path, link: &Path) -> io::Result<()> {
     std::os::unix::fs::symlink(real, link)
 }
 
-/// For links Windows asks for a right that few have; every program gets a PATH there.
+/// On Windows, links need a privilege that few users have; but every program gets a PATH there.
 #[cfg(not(unix))]
 fn link_to(_real: &Path, _link: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The first kubectl on the PATH that is none of those that were asked; without a PATH, the one that was noted.
+/// The first kubectl on the PATH that was not tried yet; without a PATH, the one that the link
+/// names.
 fn find(asked: &[PathBuf]) -> Option<PathBuf> {
     if let Some(folders) = env::var_os("PATH") {
         return find_in(&folders, asked);
@@ -106,7 +109,7 @@ fn find_in(folders: &OsStr, asked: &[PathBuf]) -> Option<PathBuf> {
     env::split_paths(folders).map(|folder| folder.join(file_name("kubectl"))).find(|path| is_other_program(path, asked))
 }
 
-/// Whether this can be run, and is none of those that were asked.
+/// Whether this is an executable file that was not tried yet.
 fn is_other_program(path: &Path, asked: &[PathBuf]) -> bool {
     fs::metadata(path).is_ok_and(|file| file.is_file() && runs(&file))
         && asked.iter().all(|known| identity(known) != identity(path))
@@ -117,26 +120,26 @@ fn runs(file: &fs::Metadata) -> bool {
     std::os::unix::fs::PermissionsExt::mode(&file.permissions()) & 0o111 != 0
 }
 
-/// Which file it is, under whichever name.
+/// Identifies a file, whatever its name.
 #[cfg(unix)]
 fn identity(path: &Path) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt as _;
     fs::metadata(path).map(|file| (file.dev(), file.ino())).ok()
 }
 
-/// Its name tells.
+/// On these systems, the name of a file decides.
 #[cfg(not(unix))]
 fn runs(_file: &fs::Metadata) -> bool {
     true
 }
 
-/// What is in the file: a link and a copy have another name.
+/// Identifies a file by its length and time, as links and copies have other names.
 #[cfg(not(unix))]
 fn identity(path: &Path) -> Option<(u64, std::time::SystemTime)> {
     fs::metadata(path).and_then(|file| Ok((file.len(), file.modified()?))).ok()
 }
 
-/// Why a call is not answered, in kubectl's words.
+/// Why a call fails, in kubectl's words.
 #[derive(Debug, thiserror::Error)]
 enum CallError {
     #[error("error: {0}: {WHAT_THIS_IS}")]
@@ -155,7 +158,7 @@ enum CallError {
     Server { reason: String, message: String },
 }
 
-/// What was asked.
+/// A call: its flags and words.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Call {
     kubeconfig: Option<PathBuf>,
@@ -279,7 +282,7 @@ fn items(object: Value) -> Vec<Value> {
     }
 }
 
-/// The path of all objects of an object's kind in its namespace.
+/// The path of the collection that an object belongs to.
 async fn place(client: &ClusterClient, call: &Call, object: &Value) -> Result<String, CallError> {
     let (api_version, kind) = (object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
     let root = if api_version.contains('/') { format!("/apis/{api_version}") } else { format!("/api/{api_version}") };

@@ -1,7 +1,8 @@
-//! This program under the names of others: what Kubernetes' test tools start, `kube-apiserver`, `etcd` and `kubectl`.
+//! This program in the place of others: `kube-apiserver`, `etcd` and `kubectl`, which Kubernetes'
+//! test tools start.
 //!
-//! In: the arguments that those take. Out: what they do, as far as a test can tell. `skiff assets` makes the folder in
-//! which the program has these names.
+//! Input: the arguments of those programs. Output: their behaviour, as far as a test can tell. `skiff
+//! assets` creates the folder in which the program has these names.
 
 mod api_server;
 mod archive;
@@ -26,7 +27,7 @@ use std::process::ExitCode;
 
 pub use assets::Assets;
 
-/// What this program is called as.
+/// The program that this one is called as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StandIn {
     ApiServer,
@@ -35,11 +36,11 @@ pub enum StandIn {
 }
 
 impl StandIn {
-    /// Every name, and what is behind it.
+    /// All names, and the programs behind them.
     pub const NAMES: [(&str, Self); 3] =
         [("kube-apiserver", StandIn::ApiServer), ("etcd", StandIn::Etcd), ("kubectl", StandIn::Kubectl)];
 
-    /// Runs with the arguments behind the program's name.
+    /// Runs with the arguments after the program's name.
     pub async fn run(self, arguments: Vec<OsString>) -> ExitCode {
         if self == StandIn::Kubectl {
             return kubectl::run(arguments).await;
@@ -52,13 +53,13 @@ impl StandIn {
     }
 }
 
-/// What a program of this name is to be.
+/// The program that is meant by the name in the first argument; `None` for this one itself.
 pub fn called(program: Option<&OsString>) -> Option<StandIn> {
     let name = Path::new(program?).file_name()?;
     StandIn::NAMES.iter().find(|(known, _)| name == &*file_name(known)).map(|(_, stand_in)| *stand_in)
 }
 
-/// What the file of a program is called: `etcd.exe` on Windows.
+/// The file name of a program: `etcd.exe` on Windows.
 fn file_name(program: &str) -> String {
     format!("{program}{EXE_SUFFIX}")
 }

@@ -1,8 +1,9 @@
-//! The sorts of values that flags have, and what Go says of a text that is not of its flag's sort.
+//! The sorts of flag values, and Go's errors for invalid ones.
 //!
-//! In: a sort and a text. Out: nothing, or the error of the function that reads it there, without the flag's name.
-//! Source: Go's `strconv` and `time`, `github.com/spf13/pflag`, and the sorts that `k8s.io/component-base` and
-//! `k8s.io/apimachinery` add, release 1.36.
+//! Input: a sort and a text. Output: nothing, or the error of the Go function that parses it, without the
+//! flag's name.
+//! Source: Go's `strconv` and `time`, `github.com/spf13/pflag`, and the sorts that
+//! `k8s.io/component-base` and `k8s.io/apimachinery` add, release 1.36.
 
 use std::net::IpAddr;
 use std::num::IntErrorKind;
@@ -14,34 +15,35 @@ use crate::kinds::services::allocate::PortRange;
 use crate::meta::quantity::Quantity;
 use crate::value::go_quote;
 
-/// The greatest level of the log.
+/// The highest log level.
 const LEVEL_MAX: u64 = (1 << 31) - 1;
 
 /// The sort of a flag's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
     Text,
-    /// Texts between commas.
+    /// Texts, separated by commas.
     List,
-    /// A whole number, in decimal or behind `0x`, `0o`, `0b` or `0`.
+    /// An integer in decimal, or with a prefix: `0x`, `0o`, `0b` or `0`.
     Int,
-    /// One that is not below 0.
+    /// An integer that is not negative.
     Uint,
-    /// Whole numbers between commas.
+    /// Integers, separated by commas.
     Ints,
     Float,
-    /// How much is told: not below 0, and behind a single dash without `=` as well.
+    /// The verbosity of the log: not negative; may directly follow a single dash and the name, as
+    /// in `-v2`.
     Level,
-    /// `FILE=LEVEL` between commas.
+    /// `FILE=LEVEL`, separated by commas.
     FileLevels,
     Duration,
-    /// With a value only behind `=`.
+    /// The value may only follow `=`.
     Bool,
-    /// Of the network.
+    /// An IP address.
     Address,
     Ports,
     Quantity,
-    /// `KEY=VALUE` between commas.
+    /// `KEY=VALUE`, separated by commas.
     Pairs,
 }
 
@@ -55,7 +57,7 @@ pub enum NumberError {
 }
 
 impl Sort {
-    /// Reads what stands in the tables of flags.
+    /// Parses a sort in the tables of flags.
     pub fn parse(text: &str) -> Self {
         match text {
             "list" => Sort::List,
@@ -75,7 +77,7 @@ impl Sort {
         }
     }
 
-    /// What is said of a text that is not of this sort.
+    /// The error for a text that is not of this sort.
     pub fn fault(self, text: &str) -> Option<String> {
         match self {
             Sort::Text | Sort::List => None,
@@ -117,7 +119,7 @@ fn file_level_fault(text: &str) -> Option<String> {
     }
 }
 
-/// Source: Go's `strconv.ParseInt`, where a prefix names the base.
+/// Parses an integer; a prefix determines the base. Source: Go's `strconv.ParseInt`.
 pub fn integer(text: &str) -> Result<i64, NumberError> {
     let (is_negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -127,7 +129,8 @@ pub fn integer(text: &str) -> Result<i64, NumberError> {
     i64::try_from(if is_negative { -magnitude } else { magnitude }).map_err(|_| NumberError::Range)
 }
 
-/// Source: Go's `strconv.ParseUint`, where a prefix names the base and `_` may stand between digits.
+/// Parses an unsigned integer; a prefix determines the base, and digits may be separated by `_`.
+/// Source: Go's `strconv.ParseUint`.
 fn natural(text: &str) -> Result<u64, NumberError> {
     let lower = text.to_ascii_lowercase();
     let prefixed = [("0x", 16), ("0o", 8), ("0b", 2)].into_iter().find_map(|(prefix, base)| {
@@ -142,7 +145,7 @@ fn natural(text: &str) -> Result<u64, NumberError> {
     of_base(&digits.replace('_', ""), base)
 }
 
-/// A level of the log. Source: Go's `strconv.ParseUint` of 31 bits in decimal.
+/// Parses a log level. Source: Go's `strconv.ParseUint` of 31 bits in decimal.
 pub fn level(text: &str) -> Result<u64, NumberError> {
     let is_decimal = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = if is_decimal { of_base(text, 10) } else { Err(NumberError::Syntax) };
@@ -160,7 +163,7 @@ pub fn address(text: &str) -> Option<IpAddr> {
     text.trim().parse().ok()
 }
 
-/// Source: Go's `strconv.ParseBool`; `raw` is a value of `--version`.
+/// Parses a bool; `raw` is a value of `--version`. Source: Go's `strconv.ParseBool`.
 pub fn truth(text: &str) -> Option<bool> {
     match text {
         "1" | "t" | "T" | "TRUE" | "true" | "True" | "raw" => Some(true),
@@ -169,7 +172,7 @@ pub fn truth(text: &str) -> Option<bool> {
     }
 }
 
-/// What Go says of a text that is not a duration, before the text.
+/// The part of Go's error for an invalid duration before its text.
 fn duration_fault(text: &str) -> String {
     let is_number = |one: char| one.is_ascii_digit() || one == '.';
     let mut rest = text.trim_start_matches(['+', '-']);
@@ -201,10 +204,10 @@ fn unit_nanoseconds(unit: &str) -> Option<u128> {
     })
 }
 
-/// How many digits behind the point count.
+/// How many digits after the decimal point count.
 const FRACTION_DIGITS: usize = 18;
 
-/// How many nanoseconds so many of a unit are; a part of one does not count.
+/// Converts an amount of a unit to nanoseconds, rounded down.
 fn nanoseconds(number: &str, unit: u128) -> Option<u128> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
@@ -216,7 +219,7 @@ fn nanoseconds(number: &str, unit: u128) -> Option<u128> {
     Some(digits(whole)? * unit + digits(fraction)? * unit / scale)
 }
 
-/// At most `i64::MAX` nanoseconds. Source: Go's `time.ParseDuration`.
+/// Parses a duration of at most `i64::MAX` nanoseconds. Source: Go's `time.ParseDuration`.
 pub fn duration(text: &str) -> Option<Duration> {
     if text == "0" {
         return Some(Duration::ZERO);

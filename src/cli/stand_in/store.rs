@@ -1,4 +1,5 @@
-//! Where a stand-in for kube-apiserver keeps its objects: the stand-in for etcd tells it.
+//! Finds the file in which a stand-in for kube-apiserver stores its objects: the stand-in for etcd
+//! knows it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,17 +16,18 @@ use tokio_rustls::TlsConnector;
 use super::etcd::STORE_PATH;
 use crate::webhook::{cleaned, trust};
 
-/// How long etcd may take to be there. Source: kube-apiserver's `--storage-initialization-timeout` is a minute.
+/// How long to wait for etcd. Source: kube-apiserver's `--storage-initialization-timeout` is a
+/// minute.
 const THERE_MAX: Duration = Duration::from_secs(20);
 const ASKED_EVERY: Duration = Duration::from_millis(20);
 const ANSWER_MAX: Duration = Duration::from_secs(5);
 const ANSWER_BYTES_MAX: u64 = 64 << 10;
-/// Under which keys kube-apiserver keeps its objects, unless `--etcd-prefix` names another.
+/// The prefix of kube-apiserver's keys, unless `--etcd-prefix` is set.
 const PREFIX: &[u8] = b"/registry";
-/// How much of a prefix's hash is in the name of its file.
+/// How many bytes of a prefix's hash are in the name of its file.
 const HASH_BYTES: usize = 16;
 
-/// Why the store can't be opened.
+/// Why the store can't be found.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
     #[error("--etcd-servers must be specified")]
@@ -51,11 +53,11 @@ pub enum AskError {
     Name(#[from] rustls::pki_types::InvalidDnsNameError),
 }
 
-/// The file of the store that the etcd at one of `urls` has.
+/// The file of the store of the etcd at one of `urls`.
 ///
 /// # Errors
 ///
-/// None of them answers in time, or one that does is not ours.
+/// None of them answers in time, or one that does is not our own.
 pub async fn find(urls: &[String], authority: Option<&str>) -> Result<PathBuf, FindError> {
     let began = Instant::now();
     loop {
@@ -73,7 +75,8 @@ pub async fn find(urls: &[String], authority: Option<&str>) -> Result<PathBuf, F
     }
 }
 
-/// The file of the objects under a prefix of etcd's keys: each prefix has its own, since none sees the keys of another.
+/// The file for a prefix of etcd's keys: each prefix has its own, since the keys of another are
+/// never visible.
 pub fn of_prefix(store: PathBuf, prefix: Option<&str>) -> PathBuf {
     let prefix = cleaned(prefix.map_or(PREFIX, str::as_bytes));
     if prefix == PREFIX {
@@ -84,7 +87,7 @@ pub fn of_prefix(store: PathBuf, prefix: Option<&str>) -> PathBuf {
     store.with_file_name(format!("{stem}-{hash}.db"))
 }
 
-/// What the etcd at `url` says of its store; `None` where it is another etcd.
+/// The store of the etcd at `url`; `None` if it is not our own.
 async fn ask(url: &str, authority: Option<&str>) -> Result<Option<PathBuf>, AskError> {
     let uri: Uri = url.parse()?;
     let host = uri.host().unwrap_or_default();

@@ -1,7 +1,9 @@
-//! The versions that `--emulated-version` and `--min-compatibility-version` name, each for a component: `kube=1.36`, or `1.36`.
+//! The versions in `--emulated-version` and `--min-compatibility-version`, each for a component:
+//! `kube=1.36`, or `1.36`.
 //!
-//! In: flags. Out: the minor to speak for, or what kube-apiserver says of versions that can't be.
-//! Source: `k8s.io/component-base/compatibility` and `k8s.io/apimachinery/pkg/util/version`, release 1.36.
+//! Input: flags. Output: the minor version to emulate, or kube-apiserver's error for an invalid version.
+//! Source: `k8s.io/component-base/compatibility` and `k8s.io/apimachinery/pkg/util/version`,
+//! release 1.36.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +17,7 @@ use crate::value::go_quote;
 /// The component that this program stands in for.
 const KUBE: &str = "kube";
 
-/// Why versions are refused.
+/// Why versions are rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum VersionError {
     #[error("could not parse {} as version", go_quote(.0))]
@@ -34,7 +36,7 @@ pub enum VersionError {
     MinCompatibility { version: ComponentVersion, emulated: Minor },
 }
 
-/// Numbers between dots, two at least.
+/// Numbers separated by dots, at least two.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ComponentVersion(Vec<u64>);
 
@@ -58,27 +60,27 @@ impl ComponentVersion {
         }
     }
 
-    /// The minor that there are answers of.
+    /// The minor version, if it is supported.
     fn minor(&self) -> Option<Minor> {
         Minor::parse(&format!("{}.{}", self.0[0], self.0[1])).ok()
     }
 }
 
-/// The minor that `--emulated-version` names.
+/// The minor version in `--emulated-version`.
 ///
 /// # Errors
 ///
-/// A version is not one, or can't be emulated here.
+/// A version is invalid, or can't be emulated here.
 pub fn emulated(flags: &Flags) -> Result<Option<Minor>, VersionError> {
     let Some(version) = of_kube(flags, "emulated-version")? else { return Ok(None) };
     version.minor().map(Some).ok_or(VersionError::Emulation { version })
 }
 
-/// Looks at `--min-compatibility-version` of a server that speaks for `minor`.
+/// Checks `--min-compatibility-version` of a server that emulates `minor`.
 ///
 /// # Errors
 ///
-/// It is not a version, or is a later one.
+/// It is invalid or a later version.
 pub fn check_compatible(flags: &Flags, minor: Minor) -> Result<(), VersionError> {
     match of_kube(flags, "min-compatibility-version")? {
         Some(version) if version.minor().is_none_or(|found| found > minor) => {
@@ -88,7 +90,7 @@ pub fn check_compatible(flags: &Flags, minor: Minor) -> Result<(), VersionError>
     }
 }
 
-/// The version of this component that a flag names.
+/// The version of this component in a flag.
 fn of_kube(flags: &Flags, name: &str) -> Result<Option<ComponentVersion>, VersionError> {
     let mut versions: BTreeMap<String, ComponentVersion> = BTreeMap::new();
     for text in flags.list(name) {
@@ -127,7 +129,8 @@ mod tests {
         assert_eq!(emulated(&flags("--v=2")), Ok(None));
     }
 
-    /// The texts were recorded from kube-apiserver 1.36, whose range is another.
+    /// The texts were recorded from kube-apiserver 1.36, except that its range of versions is
+    /// another.
     #[test]
     fn versions_that_can_not_be_are_told_as_there() {
         for (version, expected) in [

@@ -1,4 +1,4 @@
-//! `skiff test`: whether definitions say what their author expects of them.
+//! `skiff test`: checks definitions and policies against the expectations in test suites.
 
 mod outcome;
 mod show;
@@ -81,7 +81,8 @@ enum TestOutput {
 }
 
 impl Test {
-    /// Prints what is not as expected. Exit codes: 0 if all is, 1 if something is not, 2 for what can't be read.
+    /// Prints what is not as expected. Exit codes: 0 if all is, 1 if something is not, 2 if
+    /// something can't be read.
     pub fn run(mut self) -> ExitCode {
         match named_or(&self.suites, "suites", |project| project.suites.clone()) {
             Ok(suites) => self.suites = suites,
@@ -110,10 +111,11 @@ impl Test {
         }
     }
 
-    /// What a run looks at: the folders of the suites, and the definitions and policies that these name, wherever they lie.
+    /// The paths that a run reads: the folders of the suites, and the definitions and policies that
+    /// these name, wherever they are.
     fn watched(&self) -> Vec<PathBuf> {
         let mut paths = Vec::new();
-        // What can't be read is told by the run.
+        // An unreadable folder is reported by the run.
         self.suites.iter().for_each(|path| _ = find(path, &mut paths));
         let mut watched: Vec<PathBuf> = self.suites.iter().map(|path| folder_of(path).to_owned()).collect();
         for path in paths.iter().filter(|path| path.is_file()) {
@@ -142,7 +144,7 @@ impl Test {
         output(text, run.code())
     }
 
-    /// Prints the cases of each suite once it has run, and at the end what failed.
+    /// Prints the cases of each suite once it has run, and the failures at the end.
     fn tell_text(&self, minor: Minor) -> ExitCode {
         let (mut out, style) = (Stdout::default(), Style { is_styled: is_styled() });
         let run = self.test(minor, |suite| out.write(show_suite(suite, &style)));
@@ -150,7 +152,7 @@ impl Test {
         out.finish(run.code())
     }
 
-    /// What comes of all cases in that version of Kubernetes, a line each.
+    /// The results of all cases for one version of Kubernetes, one per line.
     fn say(&self, minor: Minor) -> Said {
         let run = self.test(minor, |_| ControlFlow::Continue(()));
         let mut lines: Vec<String> = run.faults().map(|fault| format!("{}: {}", fault.file, fault.text)).collect();
@@ -164,7 +166,7 @@ impl Test {
         Said { lines, is_fine, is_readable: run.faults().next().is_none() }
     }
 
-    /// Runs all suites; `told` gets each once it has run.
+    /// Runs all suites; `told` is called with each suite once it has run.
     fn test(&self, minor: Minor, mut told: impl FnMut(&Tested) -> ControlFlow<()>) -> TestRun {
         let (mut paths, mut tested) = (Vec::new(), Vec::new());
         for path in &self.suites {
@@ -231,7 +233,7 @@ impl Test {
                 tested.faults.extend(faults);
             }
         }
-        // What could not be run has its snapshots still.
+        // If something could not be run, the file keeps its snapshots.
         if self.update
             && tested.faults.is_empty()
             && new != taken
@@ -242,7 +244,8 @@ impl Test {
         tested
     }
 
-    /// Runs the cases of a suite. What cases came to before is `taken`, and what they come to goes into `new`.
+    /// Runs the cases of a suite. `taken` holds the previous snapshots; the new ones are added to
+    /// `new`.
     fn test_suite(
         &self,
         minor: Minor,
@@ -263,10 +266,10 @@ impl Test {
             let before = taken.get(&case.name);
             let suite::CaseOutcome { mut failures, ratcheted, snapshot } = suite::run(case, &stage, before, coverage);
             if self.update && snapshot.is_some() {
-                // A snapshot is what is found.
+                // With `--update`, a different snapshot is not a failure.
                 failures.retain(|failure| !failure.is_of_snapshot());
             }
-            // A case that fails keeps the one that it has.
+            // A failed case keeps its previous snapshot.
             if let Some(snapshot) = snapshot.or_else(|| before.filter(|_| !failures.is_empty()).cloned()) {
                 new.make_object().insert(case.name.as_str(), snapshot);
             }
@@ -274,7 +277,7 @@ impl Test {
             tested.cases.push(TestedCase { name: case.name.clone(), file, place, failures, ratcheted, taken });
         }
         for case in broken {
-            // It may be mended: what it came to before stays.
+            // The case may be repaired: it keeps its previous snapshot.
             if let Some(before) = taken.get(&case.name) {
                 new.make_object().insert(case.name.as_str(), before.clone());
             }
@@ -284,7 +287,7 @@ impl Test {
     }
 }
 
-/// What cases came to before; nothing where nothing was kept.
+/// Reads the snapshots of a file; none if it can't be read.
 fn read_snapshots(path: &Path) -> Result<Value, Vec<UnreadableSuite>> {
     match fs::read(path) {
         Ok(bytes) => yaml::decode(&bytes).map_err(|error| UnreadableSuite::new(path, error.to_string())),
@@ -292,5 +295,5 @@ fn read_snapshots(path: &Path) -> Result<Value, Vec<UnreadableSuite>> {
     }
 }
 
-/// What clears a terminal, the lines above included.
+/// The escape sequences that clear a terminal with its scrollback.
 const CLEAR: &str = "\x1b[H\x1b[2J\x1b[3J";

@@ -1,4 +1,4 @@
-//! What came of suites.
+//! The results of suites.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -8,17 +8,17 @@ use super::super::documents::ManifestText;
 use crate::author::suite::Coverage;
 use crate::value::yaml::TextPosition;
 
-/// What came of a suite.
+/// The results of a file or folder with suites.
 pub(super) struct Tested {
     pub file: String,
     pub cases: Vec<TestedCase>,
-    /// What of it can't be run.
+    /// The errors because of which parts could not be run.
     pub faults: Vec<UnreadableSuite>,
     pub taken: Duration,
 }
 
 impl Tested {
-    /// One of which nothing has run.
+    /// The results for suites that did not run.
     pub fn unusable(path: &Path, faults: Vec<UnreadableSuite>) -> Self {
         Tested { file: path.display().to_string(), cases: Vec::new(), faults, taken: Duration::ZERO }
     }
@@ -33,7 +33,7 @@ pub(super) struct TestedCase {
     pub taken: Duration,
 }
 
-/// What can't be read.
+/// An error of a file.
 pub(super) struct UnreadableSuite {
     pub file: String,
     pub place: Option<TextPosition>,
@@ -45,18 +45,18 @@ impl UnreadableSuite {
         vec![UnreadableSuite { file: path.display().to_string(), place: None, text }]
     }
 
-    /// What of files can't be read, told of the suite that needs them.
+    /// The errors of files, attributed to the suite that needs them.
     pub fn of_sources(path: &Path, sources: &[ManifestText]) -> Vec<UnreadableSuite> {
         let faults = sources.iter().flat_map(|source| &source.faults);
         faults.flat_map(|fault| UnreadableSuite::new(path, fault.message.clone())).collect()
     }
 }
 
-/// What came of all suites.
+/// The results of all suites.
 pub(super) struct TestRun {
     pub tested: Vec<Tested>,
     pub coverage: Coverage,
-    /// Definitions and policies of which too little is covered.
+    /// Definitions and policies with too little coverage.
     pub uncovered: Vec<String>,
 }
 
@@ -79,7 +79,7 @@ impl TestRun {
     }
 }
 
-/// `suite.yaml:3:5`.
+/// Formats `suite.yaml:3:5`.
 pub(super) fn located(file: &str, place: Option<TextPosition>) -> String {
     place.map_or_else(|| file.to_owned(), |place| format!("{file}:{}:{}", place.line, place.column))
 }

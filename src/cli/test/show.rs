@@ -1,4 +1,4 @@
-//! How what came of suites is shown: as text, JSON, JUnit, and annotations.
+//! Prints the results of suites: as text, JSON, JUnit, and annotations.
 
 use super::super::annotate::{Annotation, AnnotationLevel};
 use super::super::{policies, report};
@@ -18,7 +18,7 @@ pub(super) fn show_suite(suite: &Tested, style: &Style) -> String {
     out
 }
 
-/// The coverage, and what failed at the end, where it is seen.
+/// The coverage, and then the failures, where they are easily seen.
 pub(super) fn show_end(run: &TestRun, lists_gaps: bool, style: &Style) -> String {
     let mut out = String::new();
     show_coverage(&run.coverage, lists_gaps, &mut out);
@@ -40,7 +40,8 @@ pub(super) fn show_end(run: &TestRun, lists_gaps: bool, style: &Style) -> String
     out
 }
 
-/// A line for each definition and policy, and with `lists_gaps` all that was never tried.
+/// Appends a line for each definition and policy and, with `lists_gaps`, everything that
+/// was never covered.
 fn show_coverage(coverage: &Coverage, lists_gaps: bool, out: &mut String) {
     for (name, rules) in coverage.definitions().into_iter().filter(|(_, rules)| !rules.is_empty()) {
         let covered = rules.values().filter(|counts| counts.is_covered()).count();
@@ -58,7 +59,7 @@ fn show_coverage(coverage: &Coverage, lists_gaps: bool, out: &mut String) {
     policies::show_coverage(out, &coverage.policies, lists_gaps);
 }
 
-/// Colours, where somebody sees them.
+/// Colours, for terminals.
 pub(super) struct Style {
     pub is_styled: bool,
 }
@@ -77,7 +78,7 @@ impl Style {
     }
 }
 
-/// What no case has tried of a rule.
+/// What no case has covered of a rule.
 fn gaps(counts: &RuleCounts) -> Vec<String> {
     if counts == &RuleCounts::default() {
         return vec!["never evaluated".to_owned()];

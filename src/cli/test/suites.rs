@@ -1,4 +1,4 @@
-//! Finding and reading suites, and the definitions and policies that they name.
+//! Finds and reads suites, and the definitions and policies that they name.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,15 +17,16 @@ use crate::object;
 use crate::value::Value;
 use crate::value::yaml::{self, Located, TextPosition};
 
-/// The folder of a suite, or that is one.
+/// The folder of a suite, or the suite itself if it is a folder.
 pub(super) fn folder_of(path: &Path) -> &Path {
     if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) }
 }
 
-/// The kinds that a suite is about, and what of their files can't be read.
+/// The kinds of a suite's definitions, and the errors of their files.
 ///
 /// # Errors
-/// What the server would refuse of a definition.
+///
+/// Errors for which a server would refuse a definition.
 pub(super) fn catalog(
     minor: Minor,
     path: &Path,
@@ -34,7 +35,7 @@ pub(super) fn catalog(
 ) -> Result<(Catalog, Vec<UnreadableSuite>), Vec<UnreadableSuite>> {
     let folder = folder_of(path);
     let crds = match suite.crds.as_slice() {
-        // Policies may be about built-in kinds alone.
+        // Policies may concern built-in kinds only.
         [] if !suite.policies.is_empty() && !folder.join("crd.yaml").is_file() => Vec::new(),
         [] => vec![folder.join("crd.yaml")],
         names => names.iter().map(|name| folder.join(name)).collect(),
@@ -59,7 +60,7 @@ pub(super) fn catalog(
     Ok((catalog, unreadable))
 }
 
-/// The policies that a suite is about. What a server would refuse is a fault.
+/// The policies of a suite; those that a server would refuse are errors.
 pub(super) fn given(minor: Minor, path: &Path, suite: &Suite) -> Result<Given, Vec<UnreadableSuite>> {
     let paths: Vec<PathBuf> = suite.policies.iter().map(|name| folder_of(path).join(name)).collect();
     let sources = documents::read_each(&paths);
@@ -79,7 +80,8 @@ pub(super) fn given(minor: Minor, path: &Path, suite: &Suite) -> Result<Given, V
     if faults.is_empty() { Ok(given) } else { Err(faults) }
 }
 
-/// The objects of suites that are expected to be valid, each with the name of its case, and what of the suites can't be read.
+/// The objects of suites that are expected to be valid, each with the name of its case, and the
+/// errors of the suites.
 pub fn valid_cases(suites: &[PathBuf]) -> (Vec<(String, Value)>, Vec<String>) {
     let (mut paths, mut cases, mut faults) = (Vec::new(), Vec::new(), Vec::new());
     for path in suites {
@@ -99,20 +101,20 @@ pub fn valid_cases(suites: &[PathBuf]) -> (Vec<(String, Value)>, Vec<String>) {
 #[derive(Default)]
 pub(super) struct ReadSuites {
     pub suites: Vec<ReadSuite>,
-    /// What of them can't be read.
+    /// The parts that can't be read.
     pub faults: Vec<UnreadableSuite>,
 }
 
-/// A suite, and where its cases stand.
+/// A suite, and the places of its cases.
 pub(super) struct ReadSuite {
     pub suite: Suite,
     /// The file and the place of each case.
     pub places: Vec<(String, Option<TextPosition>)>,
-    /// Cases that can't be made.
+    /// Cases that are malformed.
     pub broken: Vec<TestedCase>,
 }
 
-/// The suites that `path` names: itself, or those below.
+/// Finds the suites at `path`: itself, or those below it.
 pub(super) fn find(path: &Path, found: &mut Vec<PathBuf>) -> Result<(), CommandError> {
     let is_examples = path.join("crd.yaml").is_file() && (path.join("valid").is_dir() || path.join("invalid").is_dir());
     if !path.is_dir() || is_examples {
@@ -140,7 +142,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, CommandError> {
     Ok(paths)
 }
 
-/// The suites of a file, one a document. One that can't be read hides no other.
+/// The suites of a file, one for each document. An error in one does not affect the others.
 pub(super) fn read_suites(path: &Path) -> ReadSuites {
     let file = path.display().to_string();
     let bytes = match fs::read(path) {
@@ -189,7 +191,8 @@ fn read_suite(file: &str, located: &Located) -> Result<ReadSuite, Vec<Unreadable
     Ok(ReadSuite { suite, places, broken })
 }
 
-/// A folder of examples as a suite. `x.old.yaml` is what `x.yaml` was before. A file that can't be read hides no other.
+/// A folder of examples as a suite. `x.old.yaml` is the previous state of `x.yaml`. An error in one
+/// file does not affect the others.
 pub(super) fn read_examples(folder: &Path) -> ReadSuites {
     let (mut cases, mut places, mut faults) = (Vec::new(), Vec::new(), Vec::new());
     for (name, is_valid) in [("valid", true), ("invalid", false)] {
@@ -220,14 +223,14 @@ pub(super) fn read_examples(folder: &Path) -> ReadSuites {
     ReadSuites { suites, faults }
 }
 
-/// The cases of a manifest in the folder `name`, and what of it can't be read.
+/// The cases of a manifest in the folder `name`, and its errors.
 fn examples_of(path: &Path, name: &str, is_valid: bool) -> (Vec<Case>, Vec<UnreadableSuite>) {
     let before = path.with_extension("old.yaml");
     let before = if before.is_file() { documents::read_each(&[before]) } else { Vec::new() };
     let sources = documents::read_each(&[path.to_owned()]);
     let mut faults = UnreadableSuite::of_sources(path, &before);
     if !faults.is_empty() {
-        // Without what they were before, these are other cases.
+        // Without the previous state, the cases would be others.
         return (Vec::new(), faults);
     }
     faults.extend(UnreadableSuite::of_sources(path, &sources));

@@ -1,9 +1,9 @@
 //! HorizontalPodAutoscalers: their targets follow the measurements.
 //!
-//! In: annotations that represent measurements ([`metrics`]). What a metric proposes is in [`replicas`], what history
-//! allows in [`limits`], both pure. Changes are handled when they occur; after a target was changed, the next look
-//! follows at the interval of kube-controller-manager. What changes only with time is looked at with the same interval;
-//! nothing else is.
+//! Input: annotations that represent measurements ([`metrics`]). What a metric proposes is in [`replicas`], what
+//! history allows in [`limits`], both pure. Changes are handled when they occur; after a target was changed, the next
+//! look follows at the interval of kube-controller-manager. What changes only with time is looked at with the same
+//! interval; nothing else is.
 //!
 //! Past recommendations and changes are in memory, as in kube-controller-manager: after a restart they begin anew.
 //!

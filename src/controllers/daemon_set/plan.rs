@@ -1,6 +1,6 @@
 //! The plan for a DaemonSet, based on its observed state: the pods to create and to delete, and its status.
 //!
-//! In: the set, its pods, the nodes, the time. Nothing is read or written here.
+//! Input: the set, its pods, the nodes, the time. Nothing is read or written here.
 //!
 //! Source: `pkg/controller/daemon` of Kubernetes 1.37.
 

@@ -1,7 +1,7 @@
 //! Queries for the values of an object that a stage checks: the part of jq that kwok's stages use.
 //!
-//! In: `.metadata.annotations["a/b"]`, `.spec.containers[0]`, `.status.conditions.[] | select( .type == "Ready" ) |
-//! .status`. Out: the values that exist; null does not count.
+//! Input: `.metadata.annotations["a/b"]`, `.spec.containers[0]`, `.status.conditions.[] | select( .type == "Ready" ) |
+//! .status`. Output: the values that exist; null does not count.
 
 use crate::value::{Value, json};
 

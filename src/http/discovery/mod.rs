@@ -1,6 +1,6 @@
 //! Discovery: which groups, versions and resources are served.
 //!
-//! In: the resources that are established, in all of their versions. Out: the documents under `/api`, `/apis` and
+//! Input: the resources that are established, in all of their versions. Output: the documents under `/api`, `/apis` and
 //! `/version`, plain and aggregated, as values.
 //! Source: documents recorded from apiextensions-apiserver 1.37; Kubernetes documentation, "API discovery".
 

@@ -1,6 +1,6 @@
 //! Faults on demand: requests that fail, wait or are answered with old states because a test asks for that.
 //!
-//! In: faults, each with the requests that it is for, how often it occurs, and what it does. Out: the fault that
+//! Input: faults, each with the requests that it is for, how often it occurs, and what it does. Output: the fault that
 //! applies to a request or a watch, if any. Each [`App`](super::App) has a set of its own, in memory alone. A request
 //! costs one atomic load if there are none.
 //!

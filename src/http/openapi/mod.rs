@@ -1,6 +1,6 @@
 //! OpenAPI documents of what is served, for `kubectl explain`, `apply` and `diff`.
 //!
-//! In: served versions. Out: whole documents as values, for the caller to encode, cache and tag. Building one walks
+//! Input: served versions. Output: whole documents as values, for the caller to encode, cache and tag. Building one walks
 //! every schema, so nothing here runs before a client asks. The documents are plain values, not `openapiv3` types:
 //! Kubernetes publishes `uniqueItems` on strings and numbers, which those types can't express, and every schema is
 //! already a value.

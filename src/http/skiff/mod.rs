@@ -1,8 +1,8 @@
 //! `/skiff/v1/…`: features for tests that Kubernetes has no API for: other control planes of the process, the clock,
 //! and faults of requests.
 //!
-//! In: JSON, out: JSON, and a `Status` for what can't be done. A user needs permission for the path and the method, as
-//! for any path that is not a resource. None of it is in discovery, as Kubernetes clients have no use for it.
+//! Input: JSON, out: JSON, and a `Status` for what can't be done. A user needs permission for the path and the method,
+//! as for any path that is not a resource. None of it is in discovery, as Kubernetes clients have no use for it.
 
 mod clock;
 mod faults;

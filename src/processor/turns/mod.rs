@@ -1,9 +1,10 @@
 //! Turns: a queue that is fair to all users.
 //!
-//! There are as many turns as processors. Waiting users are served one after the other, and the requests of each in the
-//! order in which they came; so a user with a thousand of them delays another user by only one. Once many requests that
-//! have begun hold threads, these go before what has not begun, and none of them gives up its turn to a request that
-//! has not: so what is short finds a thread.
+//! There are as many turns as processors. Waiting users are served in rotation, and the requests of
+//! each in the order in which they came; so a user with a thousand requests delays another user by
+//! only one. Once many requests that have begun hold threads, these go before requests that have
+//! not begun, and none of them gives up its turn to one that has not: so a short request finds a
+//! thread.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
@@ -16,13 +17,16 @@ use std::time::Duration;
 
 use crate::work::Ended;
 
-/// How many requests of one user may wait to begin long work, and how many others may wait.
+/// How many requests of one user may wait to begin long work, and how many others of the same user
+/// may wait.
 const WAITING_PER_USER_MAX: usize = 256;
-/// How many requests of all users may wait.
+/// How many requests of all users together may wait.
 const WAITING_MAX: usize = 4096;
-/// How many may hold a thread while they wait, as they were not expected to take long; fewer if there are few threads.
+/// How many requests may hold a thread while they wait for a turn, as they were not expected to be
+/// long; fewer if there are few threads.
 const THREADS_WAITING_MAX: usize = 32;
-/// How many may hold a thread while they wait for the answer of a service; fewer if there are few threads.
+/// How many requests may hold a thread while they wait for the answer of a service; fewer if there
+/// are few threads.
 const THREADS_ASKING_MAX: usize = 32;
 /// How often a request that holds a thread checks whether it is still wanted.
 const WANTED_INTERVAL: Duration = Duration::from_millis(20);
@@ -32,24 +36,25 @@ pub(super) struct Turns {
     bounds: Bounds,
 }
 
-/// How many requests may do what at once. Together they leave a thread to what blocks, such as the disk: where all threads
-/// were held, nobody would be served.
+/// How many requests may do what at once. Together they leave one thread for blocking calls such as
+/// disk access: if all threads were held, nobody would be served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Bounds {
     turns: usize,
     threads_waiting_max: usize,
     threads_asking_max: usize,
-    /// How many go on without a turn before nobody begins without one.
+    /// How many requests may continue without a turn; with more, no request begins without one.
     alone_max: usize,
-    /// How many hold a thread while they wait before none gives up its turn for one that has not begun.
+    /// How many requests may hold a thread while they wait; with more, none gives up its turn for
+    /// one that has not begun.
     begun_max: usize,
 }
 
 impl Bounds {
-    /// By the threads that there are `beside` those that hold sockets.
+    /// The bounds for so many processors, and so many threads `beside` those that serve sockets.
     fn of(processors: usize, beside: usize) -> Self {
         let free = beside.saturating_sub(1);
-        // One is left to those who ask.
+        // One is left for requests that wait for a service.
         let turns = processors.min(free.saturating_sub(1)).max(1);
         let left = free.saturating_sub(turns);
         let asking = left.div_ceil(3).min(THREADS_ASKING_MAX);
@@ -59,26 +64,26 @@ impl Bounds {
     }
 }
 
-/// What waits for a turn.
+/// The kind of a waiting request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaiterKind {
-    /// Something that takes long, and has not begun: it holds little.
+    /// It is long and has not begun: it holds little.
     ToBegin,
-    /// Something that has begun, and holds a thread, or that is expected to be short.
+    /// It has begun and holds a thread, or it is expected to be short.
     ToGoOn,
 }
 
 struct TurnQueue {
     free: usize,
-    /// The waiting requests, by user; no queue is empty.
+    /// The waiting requests, by user; no entry is empty.
     waiting: BTreeMap<Arc<str>, VecDeque<Arc<Waiter>>>,
-    /// The waiting users, the next one first.
+    /// The waiting users in the order of their turns.
     users: VecDeque<Arc<str>>,
     count: usize,
     threads: usize,
-    /// How many hold a thread while they wait for the answer of a service.
+    /// How many requests hold a thread while they wait for the answer of a service.
     asking: usize,
-    /// How many go on without a turn.
+    /// How many requests continue without a turn.
     alone: usize,
 }
 
@@ -91,7 +96,7 @@ struct Waiter {
 /// A turn, until it is dropped.
 pub(super) struct Turn(Arc<Turns>);
 
-/// A turn that is waited for.
+/// A future that resolves to a turn.
 pub(super) struct WaitingTurn {
     turns: Arc<Turns>,
     user: Arc<str>,
@@ -100,7 +105,8 @@ pub(super) struct WaitingTurn {
 }
 
 impl Turns {
-    /// As many as there are processors, or fewer where there are few threads `beside` those that hold sockets.
+    /// As many turns as there are processors, or fewer if there are few threads `beside` those that
+    /// serve sockets.
     pub fn new(processors: usize, beside: usize) -> Self {
         let bounds = Bounds::of(processors, beside);
         let (waiting, users) = (BTreeMap::new(), VecDeque::new());
@@ -110,7 +116,9 @@ impl Turns {
 
     /// The next turn of `user`.
     ///
-    /// Errors: too many wait.
+    /// # Errors
+    ///
+    /// Too many requests wait.
     pub fn take(self: &Arc<Self>, user: &Arc<str>, kind: WaiterKind) -> Result<WaitingTurn, Ended> {
         let waiter = Arc::new(Waiter { kind, granted: AtomicBool::default(), waker: Mutex::default() });
         let mut queue = self.queue();
@@ -124,9 +132,11 @@ impl Turns {
         Ok(WaitingTurn { turns: Arc::clone(self), user: Arc::clone(user), waiter, is_done: false })
     }
 
-    /// The next turn of `user`, waited for on this thread as long as `wanted` says so.
+    /// The next turn of `user`; blocks this thread as long as `wanted` returns `Ok`.
     ///
-    /// Errors: too many wait, or what `wanted` says.
+    /// # Errors
+    ///
+    /// Too many requests wait, or the error of `wanted`.
     pub fn take_on_thread(
         self: &Arc<Self>,
         user: &Arc<str>,
@@ -137,9 +147,12 @@ impl Turns {
         poll_on_thread(|context| Pin::new(&mut waiting).poll(context), wanted)
     }
 
-    /// Lets one hold a thread while it waits for the answer of a service, until what is returned is dropped.
+    /// Allows a request to hold a thread while it waits for the answer of a service, until the
+    /// result is dropped.
     ///
-    /// Errors: too many do.
+    /// # Errors
+    ///
+    /// Too many requests do so.
     pub fn ask(self: &Arc<Self>) -> Result<Asking, Ended> {
         let mut queue = self.queue();
         if queue.asking >= self.bounds.threads_asking_max {
@@ -149,22 +162,23 @@ impl Turns {
         Ok(Asking(Arc::clone(self)))
     }
 
-    /// Records a request that continues without a turn, as it can't be refused.
+    /// Records a request that continues without a turn, because it can't be refused.
     pub fn go_alone(self: &Arc<Self>) -> Alone {
         self.queue().alone += 1;
         Alone(Arc::clone(self))
     }
 
-    /// Whether so much is at work that `user` is to begin nothing without a turn: no thread is left for what waits, and
-    /// either others of the user wait, or too many go on without a turn.
+    /// Whether `user` must not begin anything without a turn: no thread is left for requests that
+    /// wait, and either others of the user wait, or too many continue without a turn.
     pub fn are_short_for(&self, user: &Arc<str>) -> bool {
         let queue = self.queue();
         let is_full = queue.free == 0 && queue.threads >= self.bounds.threads_waiting_max;
         is_full && (queue.alone >= self.bounds.alone_max || queue.waiting.contains_key(user))
     }
 
-    /// Whether `user` is to give up a turn for what waits. What has begun holds a thread where it waits for the next one, so once
-    /// many do, a user goes on rather than to let more of its own begin.
+    /// Whether `user` has to give up a turn for a waiting request. A request that has begun holds a
+    /// thread while it waits for its next turn; so once many do, a user's request continues rather
+    /// than let more of the same user begin.
     pub fn are_wanted(&self, user: &Arc<str>) -> bool {
         let queue = self.queue();
         match queue.waiting.get(user) {
@@ -181,7 +195,7 @@ impl Turns {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a turn that has become free to the next one.
+    /// Passes a turn that has become free to the next request.
     fn pass_on(&self) {
         let mut queue = self.queue();
         let begins_more = self.begins_more(&queue);
@@ -211,7 +225,7 @@ impl TurnQueue {
         Ok(())
     }
 
-    /// The next one of the next user: one that goes on, where no more are to begin.
+    /// The next request of the next user; if no more are to begin, preferably one that has begun.
     fn next(&mut self, begins_more: bool) -> Option<Arc<Waiter>> {
         let user = self.users.pop_front()?;
         let of_user = self.waiting.get_mut(&user)?;
@@ -238,7 +252,7 @@ impl TurnQueue {
     }
 }
 
-/// Where the first one stands that goes on.
+/// The position of the first request that goes on.
 fn goes_on(of_user: &VecDeque<Arc<Waiter>>) -> Option<usize> {
     of_user.iter().position(|waiter| waiter.kind == WaiterKind::ToGoOn)
 }
@@ -258,7 +272,7 @@ impl Future for WaitingTurn {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Turn> {
         *self.waiter.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(context.waker().clone());
-        // A grant made before the waker is there is seen here; a later one wakes.
+        // A grant made before the waker was stored is seen here; a later one wakes the task.
         if !self.waiter.granted.load(Ordering::Acquire) {
             return Poll::Pending;
         }
@@ -275,7 +289,8 @@ impl Drop for WaitingTurn {
         let mut queue = self.turns.queue();
         queue.remove(&self.user, &self.waiter);
         drop(queue);
-        // It may have been granted meanwhile: nobody grants what is not in the queue.
+        // The turn may have been granted meanwhile: a waiter that is not in the queue any more is
+        // granted none.
         if self.waiter.granted.load(Ordering::Acquire) {
             self.turns.pass_on();
         }
@@ -288,11 +303,11 @@ impl Drop for Turn {
     }
 }
 
-/// One that waits and holds a thread meanwhile.
+/// A request that holds a thread while it waits, until this is dropped.
 struct HoldingThread<'a>(&'a Turns);
 
 impl<'a> HoldingThread<'a> {
-    /// Errors: too many do.
+    /// An error if too many requests do so.
     fn new(turns: &'a Turns, waiting: &WaitingTurn) -> Result<Self, Ended> {
         let mut queue = turns.queue();
         if queue.threads >= turns.bounds.threads_waiting_max && !waiting.waiter.granted.load(Ordering::Acquire) {
@@ -309,7 +324,7 @@ impl Drop for HoldingThread<'_> {
     }
 }
 
-/// One that goes on without a turn, until this is dropped.
+/// A request that continues without a turn, until this is dropped.
 pub(super) struct Alone(Arc<Turns>);
 
 impl Drop for Alone {
@@ -318,7 +333,7 @@ impl Drop for Alone {
     }
 }
 
-/// One that holds a thread while it waits for the answer of a service, until this is dropped.
+/// A request that holds a thread while it waits for the answer of a service, until this is dropped.
 pub(super) struct Asking(Arc<Turns>);
 
 impl Drop for Asking {
@@ -327,9 +342,11 @@ impl Drop for Asking {
     }
 }
 
-/// Polls on this thread until there is something, as long as `wanted` says so.
+/// Polls on this thread until there is a result, as long as `wanted` returns `Ok`.
 ///
-/// Errors: what `wanted` says.
+/// # Errors
+///
+/// The error of `wanted`.
 pub(super) fn poll_on_thread<T>(
     mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
     mut wanted: impl FnMut() -> Result<(), Ended>,

@@ -1,13 +1,13 @@
-//! Turns, user by user.
+//! Tests of turns, user by user.
 
 use std::task::Waker;
 
 use super::*;
 
-/// Threads beside those that hold sockets.
+/// Threads beside those that serve sockets.
 const MANY: usize = 512;
 
-/// All turns are taken.
+/// Turns of which none is free.
 fn none() -> Turns {
     let turns = Turns::new(1, MANY);
     turns.queue().free = 0;
@@ -50,7 +50,7 @@ fn a_turn_outlives_those_who_gave_up_waiting() {
     let (first, second, mut third) = (take(&turns, "b"), take(&turns, "b"), take(&turns, "c"));
     drop(first);
     drop(turn);
-    // The second one was granted it and goes.
+    // The second one was granted the turn, and gives up.
     drop(second);
     assert!(poll(&mut third).is_some());
     assert!(!turns.are_wanted(&Arc::from("a")));

@@ -1,7 +1,7 @@
 //! The objects that an old schema accepted, as a new one sees them.
 //!
-//! In: both schemas. Out: a schema with the nodes of the new one and the values of the old one, and the fields that
-//! can't be there, as the old schema did not have them. A rule that holds for all of these does not break stored
+//! Input: both schemas. Output: a schema with the nodes of the new one and the values of the old one, and the fields
+//! that can't be there, as the old schema did not have them. A rule that holds for all of these does not break stored
 //! objects.
 
 use std::collections::HashSet;

@@ -1,7 +1,7 @@
 //! The schemas of values that a schema does not name: entries of maps, unknown fields, items of possible lists.
 //!
-//! In: a node. Out: the schema that applies to such a value; `None` if it can't exist, as it is dropped. This allows
-//! two nodes to be compared field by field, whatever form each of them has.
+//! Input: a node. Output: the schema that applies to such a value; `None` if it can't exist, as it is dropped. This
+//! allows two nodes to be compared field by field, whatever form each of them has.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;

@@ -1,9 +1,9 @@
 //! The effects of a new definition on users of the old one.
 //!
-//! In: two definitions of a kind. Out: why the server would refuse the new one, and the changes, each breaking (an
-//! object or a client that was fine no longer is), possibly breaking, or safe. For two rules, it decides which is the
-//! tighter one if their form shows it. A new rule may refuse objects that passed, unless no object accepted by the old
-//! definition can fail it (`before`). Objects can be replayed to see which are affected.
+//! Input: two definitions of a kind. Output: why the server would refuse the new one, and the changes, each breaking
+//! (an object or a client that was fine no longer is), possibly breaking, or safe. For two rules, it decides which is
+//! the tighter one if their form shows it. A new rule may refuse objects that passed, unless no object accepted by the
+//! old definition can fail it (`before`). Objects can be replayed to see which are affected.
 
 mod refused;
 mod schema;

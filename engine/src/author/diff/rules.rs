@@ -1,8 +1,8 @@
 //! Which of two rules refuses more.
 //!
-//! In: the rules of a node before and after. Out: the new, removed and changed ones. Rules are compared by meaning, not
-//! by layout. A changed rule is the tighter one if it demands everything that the old one does and more, or if only a
-//! bound in it became narrower; anything that its form does not show counts as breaking.
+//! Input: the rules of a node before and after. Output: the new, removed and changed ones. Rules are compared by
+//! meaning, not by layout. A changed rule is the tighter one if it demands everything that the old one does and more,
+//! or if only a bound in it became narrower; anything that its form does not show counts as breaking.
 
 use std::cell::Cell;
 

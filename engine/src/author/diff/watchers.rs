@@ -1,8 +1,8 @@
 //! Checks of a value from above: rules, junctors and bounds of the objects that contain it.
 //!
-//! In: the nodes of a schema on the path down. Out: whether their checks may depend on a value of the current node. A
-//! default that fills in a field, or a value of another type, can then be refused although the value's own constraints
-//! have not changed.
+//! Input: the nodes of a schema on the path down. Output: whether their checks may depend on a value of the current
+//! node. A default that fills in a field, or a value of another type, can then be refused although the value's own
+//! constraints have not changed.
 
 use crate::cel::ast::{Expr, ExprKind, SourceInfo};
 use crate::cel::env::{Env, Expressions};

@@ -1,8 +1,9 @@
-//! Edits that mend something, or begin something.
+//! Code actions: edits that fix something or add something new.
 //!
-//! In: a text and a range. Out: what may be done there: the edits of lints, the bounds that make a rule cheap enough, and the
-//! case of a suite for an object or a policy; for bindings what they lack, and for suites what they would have to say. An
-//! edit is proved: the text must read as what was meant.
+//! Input: a text and a range. Output: the actions available there: the fixes of lints, the bounds that make a rule
+//! cheap enough, and a suite's case for an object or a policy; for bindings what they lack, and for suites the missing
+//! files and the expectations that would pass. Each edit is verified: the changed text must parse to the intended
+//! value.
 
 mod policies;
 mod suites;
@@ -26,23 +27,23 @@ use crate::object;
 use crate::value::Value;
 use crate::value::yaml::{self, decode_all_located};
 
-/// What an action is about.
+/// The purpose of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aim {
     /// It fixes a diagnostic.
     Fix,
-    /// It makes something new.
+    /// It adds something new.
     New,
 }
 
-/// Something that may be done.
+/// An action that is offered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodeAction {
     /// The title of the action.
     pub title: String,
-    /// What it is about.
+    /// Its purpose.
     pub aim: Aim,
-    /// The diagnostic that it mends, by its code.
+    /// The code of the diagnostic that it fixes.
     pub code: Option<String>,
     /// The change that it makes.
     pub change: ActionChange,
@@ -53,20 +54,20 @@ pub struct CodeAction {
 pub enum ActionChange {
     /// It edits the text.
     Edits(Vec<Edit>),
-    /// It edits another file, which is called so.
+    /// It edits another file, given by its name.
     Elsewhere(String, Edit),
-    /// It adds a case to a suite, which is there or is made.
+    /// It adds a case to a suite, which is created if it does not exist.
     Case(CaseAction),
 }
 
-/// A test case, and what it needs.
+/// A test case, and the files it needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CaseAction {
-    /// What a new suite is called.
+    /// The name of the suite if it is new.
     pub suite: String,
-    /// An item of the list `cases`.
+    /// The case as an item of the list `cases`, in YAML.
     pub text: String,
-    /// The files that define its kind.
+    /// The files that define the object's kind.
     pub crds: Vec<String>,
     /// The files whose policies decide on it.
     pub policies: Vec<String>,
@@ -93,7 +94,7 @@ impl Workspace {
         }
     }
 
-    /// The bounds that make the rule of the place cheap enough.
+    /// The actions that set bounds so that the rule at the position is cheap enough.
     fn bounds(&self, around: &Around<'_>, text: &Text) -> Vec<CodeAction> {
         let found = expression_at(around.text, &around.outline, around.sort, around.offset);
         let Some(expression) = found else { return Vec::new() };
@@ -115,7 +116,7 @@ impl Workspace {
         advice.remedies.iter().filter_map(action).collect()
     }
 
-    /// A case of a suite for the object of the place, with what comes of it today.
+    /// A case of a suite for the object at the position, which expects its current result.
     fn case(&self, around: &Around<'_>) -> Option<CodeAction> {
         let value = yaml::decode(around.text.as_bytes()).ok()?;
         let kind = self.catalog.of(&value)?;
@@ -128,8 +129,9 @@ impl Workspace {
         self.case_of((&suite, &name), value, crds.into_iter().collect(), self.policy_files(), false)
     }
 
-    /// A case for an object with what comes of it today, by the names of its suite and of itself. The policies of `files` are
-    /// asked; unless the case is about them, the suite names them only where they had a say.
+    /// A case for an object, which expects its current result; takes the names of the suite and of the case. The
+    /// policies of `files` are evaluated; unless the case is about them, the suite names them only if they affected the
+    /// result.
     fn case_of(
         &self,
         (suite, name): (&str, &str),
@@ -176,7 +178,7 @@ impl Workspace {
     }
 }
 
-/// The edits of lints whose findings stand in the range.
+/// The fixes of findings within the range.
 fn fixes(around: &Around<'_>, text: &Text, range: TextRange, find: impl Fn(&Value) -> Vec<Finding>) -> Vec<CodeAction> {
     let Ok(documents) = decode_all_located(around.text.as_bytes()) else { return Vec::new() };
     let Some(located) = documents.first() else { return Vec::new() };
@@ -201,8 +203,8 @@ fn is_in(range: TextRange, line: usize) -> bool {
     (range.start.line as usize..=range.end.line as usize).contains(&line)
 }
 
-/// A suite with a case more, and with the files that it needs, as seen from its `folder`; `None` for a text that is not a suite,
-/// or whose list of cases is not the last of it.
+/// Adds a case to a suite, with the files that it needs as paths relative to `folder`. Returns `None` for a text that
+/// is not a suite, or whose list of cases is not its last field.
 pub fn with_case(suite: &str, folder: &str, case: &CaseAction) -> Option<String> {
     let suite = &suites::with_files(suite, folder, case)?;
     let before = yaml::decode(suite.as_bytes()).ok()?;
@@ -220,7 +222,7 @@ pub fn with_case(suite: &str, folder: &str, case: &CaseAction) -> Option<String>
     (after.items_at(&["cases"]).len() == cases + 1).then_some(changed)
 }
 
-/// A suite of one case.
+/// Makes a suite with one case.
 pub fn new_suite(folder: &str, case: &CaseAction) -> String {
     let list = |name: &str, files: &[String]| {
         let seen: Vec<String> = files.iter().map(|file| format!("{:?}", relative(folder, file))).collect();
@@ -229,12 +231,12 @@ pub fn new_suite(folder: &str, case: &CaseAction) -> String {
     format!("{}{}cases:\n{}", list("crds", &case.crds), list("policies", &case.policies), case.text)
 }
 
-/// The one edit that makes `after` of a whole text.
+/// The single edit that turns a whole text into `after`; `None` if they are equal.
 pub fn whole_edit(before: &Text, after: &str) -> Option<Edit> {
     change_of(before, 0, before.as_str(), after)
 }
 
-/// The text of a definition with limits in the schema of a version.
+/// Sets bounds in the schema of one version of a definition, given as text.
 fn bounded(text: &str, version: usize, bounds: &[Bound]) -> Option<String> {
     bounds.iter().try_fold(text.to_owned(), |text, bound| {
         let name = match bound.place.keyword {
@@ -255,7 +257,7 @@ fn schema_place(version: usize, steps: &[SchemaStep]) -> String {
     })
 }
 
-/// The one edit that makes `after` of `before`, which begins at `start` of a text.
+/// The single edit that turns `before`, which begins at byte `start` of a text, into `after`.
 fn change_of(text: &Text, start: usize, before: &str, after: &str) -> Option<Edit> {
     if hash_of(before) == hash_of(after) {
         return None;

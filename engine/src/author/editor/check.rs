@@ -1,8 +1,9 @@
-//! The errors of a text, document by document.
+//! Diagnostics of a text, document by document.
 //!
-//! In: a text, and what was found in it before. Out: diagnostics with their places. A document is checked again if its
-//! text changed, or the definitions it depends on; a document that can't be read does not hide the others' diagnostics.
-//! Only the changed schemas of a definition are compiled again ([`CheckCounts`] has their number).
+//! Input: a text, and the results of its previous check. Output: diagnostics with their positions. A document is
+//! checked again if its text changed, or the definitions it depends on; a document that cannot be parsed does not hide
+//! the others' diagnostics. Only the changed schemas of a definition are compiled again ([`CheckCounts`] has their
+//! number).
 
 mod definition;
 mod object;
@@ -26,31 +27,31 @@ use crate::work;
 /// The most diagnostics per document.
 const FOUND_MAX: usize = 1000;
 
-/// How much a diagnostic weighs.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// The server refuses it.
     Error,
     /// The server accepts it, but it does not do what it seems to.
     Warning,
-    /// What is good to know.
+    /// It is only a hint.
     Information,
 }
 
-/// Something wrong, and where.
+/// A diagnostic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Where it stands.
+    /// The range of the text that it is about.
     pub range: TextRange,
-    /// How much it weighs.
+    /// Its severity.
     pub severity: Severity,
-    /// A word for programs: the id of a lint, or the reason of an error.
+    /// A code for programs: the id of a lint, or the reason of an error.
     pub code: String,
-    /// What is wrong.
+    /// The message.
     pub message: String,
 }
 
-/// A diagnostic by the bytes of its document.
+/// A diagnostic whose range is in bytes of its document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct ByteDiagnostic {
     range: ops::Range<usize>,
@@ -59,16 +60,16 @@ struct ByteDiagnostic {
     message: String,
 }
 
-/// What was found in the documents of a text, by what they and their surroundings were.
+/// The results of checking the documents of a text, kept for the next check.
 #[derive(Default)]
 pub struct Checks {
-    /// The documents by their hashes.
+    /// The documents, by the hashes of their texts.
     known: HashMap<u64, CheckedDocument>,
     judged: definition::Judged,
     counts: CheckCounts,
 }
 
-/// A document, and what was found in it.
+/// A document and its diagnostics.
 struct CheckedDocument {
     head: Head,
     sort: Sort,
@@ -77,24 +78,24 @@ struct CheckedDocument {
     found: Arc<Vec<ByteDiagnostic>>,
 }
 
-/// How much of a text was examined in its last check.
+/// How much of a text was actually checked in its last check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CheckCounts {
-    /// Documents that were read.
+    /// The number of documents that were parsed.
     pub documents: usize,
-    /// Definitions that are not as they were.
+    /// The number of definitions that have changed.
     pub definitions: usize,
-    /// Schemas of definitions that were compiled.
+    /// The number of schemas that were compiled.
     pub schemas: usize,
 }
 
 impl Checks {
-    /// How much was looked at in the last check.
+    /// How much was actually checked in the last check.
     pub fn counts(&self) -> CheckCounts {
         self.counts
     }
 
-    /// The documents of a text; those that are known need no second look to be told apart.
+    /// Splits a text into its documents. The head of a known document is not read again.
     fn read(&self, name: &str, text: &str) -> Vec<FilePart> {
         let read = |part: super::documents::TextPart| match self.known.get(&part.hash) {
             Some(CheckedDocument { head, sort, .. }) => {
@@ -106,7 +107,7 @@ impl Checks {
     }
 }
 
-/// A document that is being looked at, with where its parts stand.
+/// A document that is being checked, with its outline.
 pub(super) struct LocatedDocument<'t> {
     text: &'t str,
     lines: Cow<'t, Text>,
@@ -114,7 +115,7 @@ pub(super) struct LocatedDocument<'t> {
     found: Vec<ByteDiagnostic>,
 }
 
-/// A manifest in a document: one of its own, or an item of a List.
+/// A manifest in a document: the document's only one, or an item of a List.
 struct Manifest<'d> {
     value: &'d Value,
     located: &'d Located,
@@ -122,7 +123,7 @@ struct Manifest<'d> {
 }
 
 impl Workspace {
-    /// The errors of the text of a file that is open. Its definitions replace those that it had before.
+    /// Checks the text of an open file. Its definitions replace those that it had before.
     pub fn check(&mut self, name: &str, text: &Text, checks: &mut Checks) -> Vec<Diagnostic> {
         let mut read = checks.read(name, text.as_str());
         let mut counts = CheckCounts::default();
@@ -139,7 +140,7 @@ impl Workspace {
             judged.extend(outcome.judged);
             definitions.insert(hash, Arc::new(outcome.found));
         }
-        // Half of it would be worse than none.
+        // This must not be interrupted: a partial update would be worse than none.
         work::essential(|| {
             self.take(name, text, &read, made);
             checks.judge(&read, judged);
@@ -157,7 +158,7 @@ impl Workspace {
             };
             known.insert(hash, CheckedDocument { head: read.head.clone(), sort: read.sort, stamp, found });
         }
-        // What is not there any more is forgotten.
+        // Documents that no longer exist are forgotten.
         (checks.known, checks.counts) = (known, counts);
         let shifted = |read: &FilePart| {
             let start = read.part.range.start;
@@ -167,11 +168,11 @@ impl Workspace {
         read.iter().flat_map(shifted).collect()
     }
 
-    /// What a document was checked against.
+    /// The stamp of everything that a document is checked against.
     fn stamp(&self, head: &Head, sort: Sort) -> u64 {
         match sort {
             Sort::Definition | Sort::Request | Sort::Other => 0,
-            // The guess at what was meant looks at all kinds.
+            // The suggestion for an unknown kind depends on all kinds.
             Sort::Object if self.stamp_of(head) == 0 => self.stamp_of_all(),
             Sort::Object => self.stamp_of(head) ^ self.policies_stamp,
             Sort::Policy | Sort::Suite => self.stamp_of_all(),
@@ -202,14 +203,14 @@ impl Workspace {
             document.checked(&manifest, &checked);
         }
         let own = self.policy_findings(&located.value).into_iter();
-        // What the server refuses is told in its own words.
+        // What the server refuses is reported with the server's messages.
         let own: Vec<Finding> = own.filter(|finding| finding.lint.id != "policy-refused").collect();
         document.findings(&self.lints, located, &own);
     }
 
-    /// What lints find in a policy or a binding, among all that there are.
+    /// The findings of lints in a policy or a binding, among all known policies.
     pub(super) fn policy_findings(&self, policy: &Value) -> Vec<Finding> {
-        // What is known of it may be older than what is typed.
+        // The known version of it may be older than the text being edited.
         let name = |value: &Value| (value.str_at(&["kind"]).to_owned(), value.str_at(&["metadata", "name"]).to_owned());
         let mut values: Vec<&Value> = self.policy_values().filter(|value| name(value) != name(policy)).collect();
         values.insert(0, policy);
@@ -219,7 +220,7 @@ impl Workspace {
 }
 
 impl Checks {
-    /// Keeps definitions as they are now; those whose names are not there any more are forgotten.
+    /// Stores the compiled definitions; those whose names no longer exist are forgotten.
     fn judge(&mut self, read: &[FilePart], judged: definition::Judged) {
         self.judged.extend(judged);
         let names: HashSet<&str> = read.iter().map(|read| read.head.name.as_str()).collect();
@@ -237,7 +238,7 @@ fn told(text: &Text, start: usize, found: &ByteDiagnostic) -> Diagnostic {
 }
 
 impl<'t> LocatedDocument<'t> {
-    /// A part of a text; the outline of the part is taken, where it was made already.
+    /// Makes a document from a part of a text; takes the part's outline if it has already been made.
     fn new(text: &'t Text, read: &mut FilePart) -> Self {
         let own = &text.as_str()[read.part.range.clone()];
         let is_whole = own.len() == text.as_str().len();
@@ -253,7 +254,7 @@ impl<'t> LocatedDocument<'t> {
         }
     }
 
-    /// The bytes of what stands at a place: a name, a value on its first line, or the rest of the line.
+    /// The bytes of what is at a position: a name, a value on its first line, or the rest of the line.
     fn range(&self, place: TextPosition) -> ops::Range<usize> {
         let start = self.lines.offset_of(place);
         let line = self.lines.line_of(start);
@@ -267,12 +268,12 @@ impl<'t> LocatedDocument<'t> {
     }
 
     fn broken(&mut self, broken: &Broken) {
-        // Templates become YAML later.
+        // Templates only become YAML when they are rendered.
         if self.text.contains("{{") {
             return;
         }
         let line = broken.place.line.saturating_sub(1);
-        // A reader may miss something only at the end of the text.
+        // The parser may notice only at the end of the text that something is missing.
         let line = (0..=line).rev().find(|line| !self.lines.line(*line).trim().is_empty()).unwrap_or(0);
         let (start, written) = (self.lines.line_start(line), self.lines.line(line));
         let indent = written.len() - written.trim_start().len();
@@ -290,7 +291,7 @@ impl<'t> LocatedDocument<'t> {
         }
     }
 
-    /// The server's verdict on a manifest.
+    /// Adds the server's errors and warnings about a manifest.
     fn checked(&mut self, manifest: &Manifest<'_>, checked: &crate::author::Checked) {
         for path in &checked.unknown {
             let range = self.range(manifest.located.key_place(&manifest.path(path)));
@@ -306,7 +307,7 @@ impl<'t> LocatedDocument<'t> {
         }
     }
 
-    /// What lints find, as far as it is wanted.
+    /// Adds the findings of lints that are enabled.
     fn findings(&mut self, choice: &super::workspace::LintChoice, located: &Located, findings: &[Finding]) {
         for finding in findings.iter().filter(|finding| choice.wants(finding.lint)) {
             let severity = match finding.lint.severity {
@@ -323,7 +324,7 @@ impl<'t> LocatedDocument<'t> {
 }
 
 impl super::workspace::LintChoice {
-    /// Whether findings of a lint are told.
+    /// Whether the findings of a lint are reported.
     pub fn wants(&self, lint: &Lint) -> bool {
         let is_among = |ids: &[String]| ids.iter().any(|id| id == lint.id);
         (lint.severity >= self.least || is_among(&self.on)) && !is_among(&self.off)

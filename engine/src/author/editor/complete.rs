@@ -1,7 +1,8 @@
 //! Completions at a position.
 //!
-//! In: a text and a position. Out: names and values that may stand there, each with the edit that puts it there: fields and
-//! values of a schema, kinds and versions that are known, and in expressions fields, variables, functions and macros.
+//! Input: a text and a position. Output: the names and values that can be written there, each with the edit that
+//! inserts it: fields and values of a schema, known kinds and versions, and in expressions fields, variables, functions
+//! and macros.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -28,35 +29,35 @@ use crate::schema::rules::compile::{OLD_SELF, SELF, SELF_TYPE};
 use crate::schema::structural::Structural;
 use crate::value::{Value, json, yaml};
 
-/// So many are offered at most.
+/// The maximum number of completions.
 const OFFERED_MAX: usize = 1000;
 
-/// Something that may be written.
+/// A completion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompletionItem {
-    /// As it is shown.
+    /// The text that is shown.
     pub label: String,
-    /// What it is.
+    /// What sort of name or value it is.
     pub sign: Sign,
-    /// Its type, in a few words.
+    /// Its type or its parameters.
     pub detail: String,
-    /// What it is for.
+    /// Its description.
     pub documentation: String,
-    /// Whether it must be written somewhere.
+    /// Whether the field is required.
     pub is_required: bool,
-    /// What writes it.
+    /// The edit that inserts it.
     pub edit: Edit,
 }
 
-/// A document around a place.
+/// A document and a position in it.
 pub(super) struct Around<'t> {
-    /// Where it begins in the text.
+    /// The byte of the text where the document begins.
     pub start: usize,
     pub text: &'t str,
     pub outline: Outline,
     pub head: Head,
     pub sort: Sort,
-    /// The place, from its beginning.
+    /// The position, in bytes from the document's beginning.
     pub offset: usize,
 }
 
@@ -73,7 +74,8 @@ impl<'t> Around<'t> {
 }
 
 impl Around<'_> {
-    /// The object that a path leads into, and how many steps lead to it: of a case of a suite, or an item of a List.
+    /// The head of the nested object that a path leads into, and the number of steps to it: the object of a suite's
+    /// case, or an item of a List.
     pub(super) fn inner(&self, path: &[OutlineStep]) -> Option<(Head, usize)> {
         let is_list = self.head.kind == "List" && self.head.api_version == "v1";
         let length = match (self.sort, path) {
@@ -99,7 +101,7 @@ impl Around<'_> {
         Some((head, length))
     }
 
-    /// Whether it is written as JSON: as a whole in braces or brackets.
+    /// Whether the document is written as JSON: in braces or brackets as a whole.
     fn is_json(&self) -> bool {
         self.outline.nodes[0].form == ValueStyle::Flow
     }
@@ -168,7 +170,7 @@ impl Workspace {
         }
     }
 
-    /// What may stand in a document, and where its root is in it: objects stand within suites, too.
+    /// Calls `then` with the shape of the value at a path, if it is known. Objects may be nested in suites and lists.
     pub(super) fn shape_at<'w>(
         &'w self,
         around: &Around<'_>,
@@ -186,7 +188,7 @@ impl Workspace {
         }
     }
 
-    /// What may stand in an object.
+    /// Calls `then` with the shape of the value at a path of an object.
     fn shape_of(&self, head: &Head, path: &[OutlineStep], then: &mut dyn FnMut(ValueShape<'_>)) -> bool {
         let empty = Structural::default();
         match self.schema_of(head).or_else(|| self.schema_of(&self.assumed)) {
@@ -196,7 +198,7 @@ impl Workspace {
         }
     }
 
-    /// The schema of a kind.
+    /// The schema of a kind, custom or built-in.
     pub(super) fn schema_of(&self, head: &Head) -> Option<Arc<Structural>> {
         if let Some(kind) = self.catalog.named(head.group(), &head.kind) {
             let version = kind.versions.iter().find(|version| version.api_version() == head.api_version);
@@ -254,7 +256,7 @@ impl Workspace {
         values
     }
 
-    /// Versions that objects may have: those of the kind, where it is named.
+    /// The API versions that an object may have: those of its kind, if it is given.
     fn api_versions(&self, head: &Head) -> Vec<(Value, Sign, String)> {
         let known = self.known_kinds();
         let is_meant = |kind: &str| head.kind.is_empty() || head.kind == kind;
@@ -270,7 +272,7 @@ impl Workspace {
         named.map(|(version, kind)| (Value::from(kind.as_str()), Sign::Kind, version.clone())).collect()
     }
 
-    /// Versions and kinds that are known, sorted.
+    /// The known API versions and kinds, sorted.
     fn known_kinds(&self) -> BTreeSet<(String, String)> {
         let config = RuntimeConfig::of(self.minor());
         let built_in = config.kinds().map(|kind| (kind.api_version(), kind.kind.to_owned()));
@@ -281,7 +283,7 @@ impl Workspace {
         built_in.chain(custom).collect()
     }
 
-    /// What an expression may name.
+    /// The environment of an expression.
     pub(super) fn environment(&self, around: &Around<'_>, expression: &EditedExpression) -> Option<Env> {
         let path = around.outline.path(expression.node);
         match around.sort {
@@ -297,7 +299,7 @@ impl Workspace {
         }
     }
 
-    /// The node of the schema that a rule is about, and whether it is a resource.
+    /// The schema node that a rule is about, and whether it is a resource.
     pub(super) fn schema_of_rule(&self, around: &Around<'_>, path: &[OutlineStep]) -> Option<(Structural, bool)> {
         let group = around.outline.scalar_at(around.text, &["spec", "group"]);
         let kind = self.catalog.named(group, around.outline.scalar_at(around.text, &["spec", "names", "kind"]))?;
@@ -308,7 +310,7 @@ impl Workspace {
         Some((node.clone(), end == 0 || node.extensions.embedded_resource))
     }
 
-    /// What the expressions of a policy may name.
+    /// The environment of a policy's expressions.
     pub(super) fn policy_environment(&self, around: &Around<'_>) -> Env {
         let mut declarations =
             Declarations { variables: Some(no_variables()), minor: self.minor(), ..Declarations::default() };
@@ -350,7 +352,7 @@ impl Workspace {
     }
 }
 
-/// The node of a schema that a path through the definition's text leads to.
+/// The schema node that a path in a definition's text leads to.
 pub(super) fn node_of<'s>(root: &'s Structural, path: &[OutlineStep]) -> Option<&'s Structural> {
     let mut node = root;
     let mut steps = path.iter();
@@ -369,7 +371,7 @@ pub(super) fn node_of<'s>(root: &'s Structural, path: &[OutlineStep]) -> Option<
     Some(node)
 }
 
-/// The names that an item of `required`, or a key of a list map, may be.
+/// The names that can be an item of `required` or of a list map's keys.
 fn names_of_fields(around: &Around<'_>, path: &[OutlineStep]) -> Option<Vec<String>> {
     let [before @ .., OutlineStep::Key(word), OutlineStep::Item(_)] = path else { return None };
     let below: &[&str] = match word.as_str() {
@@ -389,7 +391,7 @@ fn names_of_fields(around: &Around<'_>, path: &[OutlineStep]) -> Option<Vec<Stri
     Some(names.collect())
 }
 
-/// The fields that stand beside a place.
+/// The fields beside the position.
 fn siblings(around: &Around<'_>, path: &[OutlineStep]) -> BTreeSet<String> {
     let outline = &around.outline;
     let Some(holder) = outline.find(path) else { return BTreeSet::new() };
@@ -406,13 +408,13 @@ fn siblings(around: &Around<'_>, path: &[OutlineStep]) -> BTreeSet<String> {
 
 /// A name that is being typed.
 struct TypedName {
-    /// What is replaced: what is there of the name, also behind the place, with its closing quote.
+    /// The range that is replaced: the existing part of the name, also after the cursor, with its closing quote.
     replaced: Range<usize>,
     column: usize,
     is_flow: bool,
-    /// Whether the name stands in quotes, as in JSON.
+    /// Whether the name is in quotes, as in JSON.
     is_quoted: bool,
-    /// Whether its colon is there already.
+    /// Whether its colon already exists.
     has_colon: bool,
 }
 
@@ -437,7 +439,7 @@ impl TypedName {
         }
     }
 
-    /// How a field begins: with what follows on the next line, where it is an object or a list.
+    /// The text that begins a field; for an object or a list, also the indent of the next line.
     fn beginning(&self, field: &ShapeField) -> String {
         let name = Value::from(field.name.as_str());
         let name = if self.is_quoted { json::encode_to_string(&name) } else { plain(&name) };
@@ -462,7 +464,7 @@ fn value_label(value: &Value) -> String {
     value.as_str().map_or_else(|| json::encode_to_string(value), str::to_owned)
 }
 
-/// A value as YAML on one line.
+/// Formats a value as YAML on one line.
 pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => {
@@ -473,7 +475,8 @@ pub(super) fn plain(value: &Value) -> String {
     }
 }
 
-/// A value within quotes that are open; editors may have closed them already, at the beginning of `rest`.
+/// Formats a value within an open quote. An editor may have added the closing quote already, at the beginning of
+/// `rest`.
 fn quoted(value: &Value, quote: char, rest: &str) -> String {
     let text = value_label(value);
     let mut quoted = match quote {
@@ -490,7 +493,7 @@ fn quoted(value: &Value, quote: char, rest: &str) -> String {
 mod tests {
     use super::*;
 
-    /// How the field `kind` would be written at `‸`, with what it replaces.
+    /// Checks how the field `kind` would be inserted at `‸`, and what it replaces.
     #[track_caller]
     fn check(text: &str, expected: &str) {
         let offset = text.find('‸').expect("the test has a place");

@@ -1,36 +1,36 @@
-//! What is being typed at a place of a document.
+//! What is being typed at a position of a document.
 //!
-//! In: the text of a document, and a byte of it. Out: the way to what the place is within, and whether a name or a value
-//! stands there. What stands behind the place on its line does not count: it may belong to something else.
+//! Input: the text of a document, and a byte of it. Output: the path of what the position is within, and whether a name
+//! or a value is there. The rest of the line after the position is ignored: it may belong to something else.
 
 use std::ops::Range;
 
 use super::outline::{CollectionPart, Flow, OutlineStep, Scanner, ValueStyle, key_of, path};
 
-/// A place, as somebody who types sees it.
+/// A position, described by what is being typed there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cursor {
-    /// The way to the object that a name is typed in, or to the value that is typed.
+    /// The path of the object in which a name is typed, or of the value that is typed.
     pub path: Vec<OutlineStep>,
-    /// What stands there.
+    /// What is typed there.
     pub slot: Slot,
 }
 
 /// What is being typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Slot {
-    /// A name, or the scalar of an item, of which this is there.
+    /// A name or the scalar of an item, of which `written` exists.
     Key {
-        /// The bytes that are there.
+        /// The bytes that exist already.
         written: Range<usize>,
         /// The column where it begins.
         column: usize,
-        /// Whether it stands in braces or brackets.
+        /// Whether it is in braces or brackets.
         is_flow: bool,
     },
-    /// A value, of which this is there.
+    /// A value, of which `written` exists.
     Value {
-        /// The bytes that are there.
+        /// The bytes that exist already.
         written: Range<usize>,
         /// How it is written.
         form: ValueStyle,
@@ -39,14 +39,14 @@ pub enum Slot {
     Comment,
 }
 
-/// The place at a byte of a document.
+/// Describes the position at a byte of a document.
 pub fn cursor(text: &str, offset: usize) -> Cursor {
     let offset = offset.min(text.len());
     let line_start = text[..offset].rfind('\n').map_or(0, |end| end + 1);
     let mut scanner = Scanner::new(text);
     scanner.run(line_start);
     if scanner.at > line_start {
-        // The value of an earlier line goes on here.
+        // The value of an earlier line continues here.
         let last = scanner.innermost();
         let node = &scanner.nodes[last];
         let is_flow = node.form == ValueStyle::Flow;
@@ -91,7 +91,7 @@ pub fn cursor(text: &str, offset: usize) -> Cursor {
     }
 }
 
-/// A key whose colon is the last thing that was typed counts as one already.
+/// The key, if its colon is the last character that was typed.
 fn key_of_quoted(text: &str) -> Option<super::outline::WrittenKey> {
     text.ends_with(':').then(|| key_of(text)).flatten()
 }
@@ -100,10 +100,10 @@ fn within(path: Vec<OutlineStep>, written: Range<usize>, form: ValueStyle) -> Cu
     Cursor { path, slot: Slot::Value { written, form } }
 }
 
-/// A place in braces or brackets that begin at `start`.
+/// Describes a position in braces or brackets that begin at `start`.
 fn in_flow(text: &str, mut path: Vec<OutlineStep>, start: usize, offset: usize) -> Cursor {
     let mut flow = Flow::new(text, start, offset);
-    // Of each collection that is open, whether it is a map, and how many items it has.
+    // For each open collection: whether it is a map, and how many items it has.
     let mut open: Vec<(bool, usize)> = Vec::new();
     while let Some(part) = flow.next() {
         match part {
@@ -145,7 +145,7 @@ fn in_flow(text: &str, mut path: Vec<OutlineStep>, start: usize, offset: usize) 
             path.push(OutlineStep::Item(*count));
             within(path, start..offset, form)
         }
-        // Behind the end of it.
+        // After its end.
         (None, None) => Cursor { path, slot: Slot::Comment },
     }
 }
@@ -166,7 +166,7 @@ mod tests {
     use super::super::outline::shown;
     use super::*;
 
-    /// `‸` is the place. Names are told as `path{written`, values as `path=written`.
+    /// `‸` marks the position. Names are shown as `path{written`, values as `path=written`.
     #[track_caller]
     fn check(text: &str, expected: &str) {
         let offset = text.find('‸').expect("the test has a place");

@@ -1,7 +1,8 @@
 //! Go to definition: where the name at a position is defined.
 //!
-//! In: a text and a position. Out: the name of a file, and a range in it: of a field or kind its place in the definition, of a
-//! binding's policy and parameters their own, of a field in an expression its schema, of a name in a suite the file.
+//! Input: a text and a position. Output: the name of a file, and a range in it: for a field or kind its position in the
+//! definition, for a binding's policy and parameters their own, for a field in an expression its schema, for a name in
+//! a suite the file.
 
 use super::complete::Around;
 use super::documents::{Head, Sort, parts};
@@ -16,12 +17,12 @@ use crate::policy::type_check::matched;
 use crate::schema::structural::Structural;
 use crate::value::{Value, yaml};
 
-/// A place in a file.
+/// A range in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DefinitionTarget {
     /// The name of the file.
     pub file: String,
-    /// Where in it.
+    /// The range.
     pub range: TextRange,
 }
 
@@ -45,7 +46,7 @@ impl Workspace {
         }
     }
 
-    /// The policy of a binding, or the object that its `paramRef` names.
+    /// The policy that a binding names, or the object that its `paramRef` names.
     fn named_by_binding(&self, around: &Around<'_>, path: &[OutlineStep]) -> Option<DefinitionTarget> {
         let kind = around.head.kind.strip_suffix("Binding")?;
         let at = |names: &[&str]| around.outline.scalar_at(around.text, names);
@@ -62,7 +63,7 @@ impl Workspace {
         self.object_named(param.str_at(&["apiVersion"]), param.str_at(&["kind"]), at(&["spec", "paramRef", "name"]))
     }
 
-    /// The file that an entry of `crds` or `policies` names; of a folder the first one in it.
+    /// The file that an entry of `crds` or `policies` names; for a folder the first file in it.
     fn file_of_suite(&self, suite: &str, path: &[OutlineStep], entry: &str) -> Option<DefinitionTarget> {
         let [OutlineStep::Key(list), OutlineStep::Item(_)] = path else { return None };
         let wanted = resolved(folder_of(suite), entry);
@@ -71,7 +72,7 @@ impl Workspace {
         Some(DefinitionTarget { file: file.clone(), range: TextRange::default() })
     }
 
-    /// The field of an object in the definition of its kind; as near as there is one.
+    /// The position of an object's field in the definition of its kind, or of the nearest parent that exists.
     fn field(&self, head: &Head, path: &[OutlineStep]) -> Option<DefinitionTarget> {
         let kind = self.catalog.named(head.group(), &head.kind)?;
         let index = kind
@@ -100,7 +101,7 @@ impl Workspace {
         Some(DefinitionTarget { file: file.to_owned(), range })
     }
 
-    /// An object by its kind and name; of a kind that is not named with its version, in whatever version.
+    /// Finds an object by its kind and name; if `api_version` is empty, in any version.
     fn object_named(&self, api_version: &str, kind: &str, wanted: &str) -> Option<DefinitionTarget> {
         self.files.iter().find_map(|(file, known)| {
             let text = known.text.as_ref()?;
@@ -119,7 +120,7 @@ impl Workspace {
         })
     }
 
-    /// What a name in an expression stands for.
+    /// The definition of a name in an expression.
     fn named_in(
         &self,
         around: &Around<'_>,
@@ -141,7 +142,7 @@ impl Workspace {
         }
     }
 
-    /// The first of the kinds that a policy matches which some definition defines.
+    /// The first kind that a policy matches and that a known definition defines.
     fn matched_kind(&self, around: &Around<'_>) -> Option<Head> {
         let read = yaml::decode(around.text.as_bytes()).ok()?;
         let served = served(&self.catalog);
@@ -150,7 +151,7 @@ impl Workspace {
         Some(Head { api_version: defined.api_version(), kind: defined.names.kind.clone(), name: String::new() })
     }
 
-    /// The schema of a field of what a rule is about.
+    /// The schema of a field of the value that a rule is about.
     fn field_of_self(
         &self,
         around: &Around<'_>,
@@ -167,7 +168,7 @@ impl Workspace {
     }
 }
 
-/// Where a policy says what a variable is.
+/// The position where a policy defines a variable.
 fn variable(around: &Around<'_>, name: &str, text: &Text, wanted: &OutlineStep) -> Option<DefinitionTarget> {
     let OutlineStep::Key(wanted) = wanted else { return None };
     let list = around.outline.find(&steps(&["spec", "variables"]))?;
@@ -178,13 +179,13 @@ fn variable(around: &Around<'_>, name: &str, text: &Text, wanted: &OutlineStep) 
     })
 }
 
-/// The key of a node of the document itself.
+/// The key of a node in the document itself.
 fn own_target(around: &Around<'_>, name: &str, text: &Text, node: usize) -> DefinitionTarget {
     let key = &around.outline.nodes[node].key;
     DefinitionTarget { file: name.to_owned(), range: text.range(&(around.start + key.start..around.start + key.end)) }
 }
 
-/// The way to a field's schema, below that of the object, as far as there is one.
+/// The path to a field's schema, below the object's schema, as far as it exists.
 pub(super) fn schema_path(root: &Structural, path: &[OutlineStep]) -> Vec<OutlineStep> {
     let mut way = Vec::new();
     let mut node = root;

@@ -1,7 +1,7 @@
 //! The documents of a text.
 //!
-//! In: a text. Out: its parts that begin with a line `---`, each with where it begins. A part is read by itself: an edit in
-//! one changes nothing of the others.
+//! Input: a text. Output: its parts, separated by lines that begin with `---`, each with its range. Each part is parsed
+//! separately: an edit in one does not affect the others.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
@@ -12,36 +12,36 @@ use crate::meta::api_version::group_of;
 use crate::value::Value;
 use crate::work;
 
-/// A part of a text.
+/// One document of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextPart {
-    /// Its bytes.
+    /// Its range in bytes.
     pub range: Range<usize>,
-    /// What its text comes to: the same for the same text.
+    /// The hash of its text.
     pub hash: u64,
 }
 
-/// What a document is, by what its first fields say.
+/// The sort of a document, by its name and its head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
     /// A CustomResourceDefinition.
     Definition,
-    /// A policy of admission, or a binding.
+    /// An admission policy or a binding.
     Policy,
     /// An object of some kind.
     Object,
     /// A suite of tests.
     Suite,
-    /// Who asks, and for what: what a case of a suite says beside its objects.
+    /// A request: the user and the other fields of a suite's case apart from its objects.
     Request,
     /// Anything else.
     Other,
 }
 
-/// The name of a text that is a request. No file is called so: the names of files are whole paths.
+/// The name of a text that is a request. No file has this name: the names of files are complete paths.
 pub const REQUEST: &str = "request";
 
-/// The group, version and kind that a document names.
+/// The API version, kind and name of a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Head {
     /// `GROUP/VERSION`.
@@ -52,11 +52,11 @@ pub struct Head {
     pub name: String,
 }
 
-/// The parts of a text; there is at least one.
+/// Splits a text into its parts; there is at least one.
 pub fn parts(text: &str) -> Vec<TextPart> {
     let mut parts = Vec::new();
     let (mut start, mut at) = (0, 0);
-    // Directives belong to what follows them.
+    // Directives belong to the document that follows them.
     let mut has_directive = false;
     for line in text.split_inclusive('\n') {
         work::bytes(line.len());
@@ -77,14 +77,14 @@ fn part(text: &str, range: Range<usize>) -> TextPart {
     TextPart { hash: hash_of(&text[range.clone()]), range }
 }
 
-/// What a text comes to: the same for the same text, in this process.
+/// The hash of a text, stable within this process.
 pub fn hash_of(text: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     hasher.finish()
 }
 
-/// The part that a byte is in.
+/// The part that contains a byte.
 pub fn part_at(text: &str, offset: usize) -> TextPart {
     let mut found = parts(text);
     let at = found.iter().rposition(|part| part.range.start <= offset).unwrap_or_default();
@@ -98,13 +98,13 @@ pub fn is_suite(name: &str) -> bool {
 }
 
 impl Head {
-    /// What a document names, valid or not.
+    /// Reads the head of a document, valid or not.
     pub fn of(text: &str, outline: &Outline) -> Head {
         let at = |names: &[&str]| outline.scalar_at(text, names).to_owned();
         Head { api_version: at(&["apiVersion"]), kind: at(&["kind"]), name: at(&["metadata", "name"]) }
     }
 
-    /// The same of a text alone.
+    /// Reads the head of a text.
     pub fn of_text(text: &str) -> Head {
         Head::of(text, &outline(text))
     }
@@ -114,7 +114,7 @@ impl Head {
         group_of(&self.api_version)
     }
 
-    /// What such a document is; `file` names the file it stands in.
+    /// The sort of such a document in the file called `file`.
     pub fn sort(&self, file: &str) -> Sort {
         if is_suite(file) {
             return Sort::Suite;

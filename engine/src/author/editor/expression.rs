@@ -1,25 +1,25 @@
-//! Expressions of the language of rules within a document.
+//! CEL expressions in a document.
 //!
-//! In: a document's outline. Out: each expression as it reads, and where each of its characters stands in the text, whatever
-//! quotes or blocks it is written in.
+//! Input: a document's outline. Output: each expression as the parser reads it, and the position in the text of each of
+//! its characters, whatever quotes or block style it is written in.
 
 use std::ops::Range;
 
 use super::documents::Sort;
 use super::outline::{Outline, OutlineNode, OutlineStep, ValueStyle};
 
-/// The fields that hold expressions, by what they stand in.
+/// The fields that hold expressions, in rules and in policies.
 const OF_RULES: [&str; 2] = ["rule", "messageExpression"];
 const OF_POLICIES: [&str; 3] = ["expression", "messageExpression", "valueExpression"];
 
-/// An expression, and where it stands.
+/// An expression and its position.
 #[derive(Clone, Debug)]
 pub struct EditedExpression {
-    /// The node that it is the value of.
+    /// The node whose value it is.
     pub node: usize,
-    /// As it reads.
+    /// The characters of the expression, unescaped.
     pub text: Vec<char>,
-    /// The byte where each character begins, and the end.
+    /// The byte of the text where each character begins, and the end.
     pub offsets: Vec<usize>,
 }
 
@@ -31,7 +31,7 @@ pub fn expressions(text: &str, outline: &Outline, sort: Sort) -> Vec<EditedExpre
         .collect()
 }
 
-/// The expression that a byte is in, or at whose end it is.
+/// The expression that contains a byte or ends there.
 pub fn expression_at(text: &str, outline: &Outline, sort: Sort, offset: usize) -> Option<EditedExpression> {
     let node = outline.at(offset)?;
     let Range { start, end } = outline.nodes[node].value;
@@ -58,7 +58,7 @@ pub fn is_expression(outline: &Outline, node: usize, sort: Sort) -> bool {
     }
 }
 
-/// The value of a node as it reads.
+/// Reads the value of a node as an expression.
 pub fn expression(text: &str, outline: &Outline, node: usize) -> EditedExpression {
     let OutlineNode { value, form, .. } = &outline.nodes[node];
     let mut read = EditedExpression { node, text: Vec::new(), offsets: Vec::new() };
@@ -71,30 +71,30 @@ pub fn expression(text: &str, outline: &Outline, node: usize) -> EditedExpressio
 }
 
 impl EditedExpression {
-    /// The character at a byte.
+    /// The index of the character at a byte.
     pub fn index(&self, offset: usize) -> usize {
         self.offsets.partition_point(|start| *start < offset).min(self.text.len())
     }
 
-    /// The bytes of some characters.
+    /// The bytes of a range of characters.
     pub fn bytes(&self, range: Range<usize>) -> Range<usize> {
         let at = |index: usize| self.offsets[index.min(self.text.len())];
         at(range.start)..at(range.end)
     }
 
-    /// The bytes of the token at a line and a column of the expression, both from 1.
+    /// The bytes of the token at a line and a column of the expression, both counted from 1.
     pub fn place(&self, line: usize, column: usize) -> Range<usize> {
         let lines = self.text.iter().enumerate().filter(|(_, sign)| **sign == '\n').map(|(at, _)| at + 1);
         let start = [0].into_iter().chain(lines).nth(line.saturating_sub(1)).unwrap_or(0);
         let at = (start + column.saturating_sub(1)).min(self.text.len());
-        // A selection stands at its dot.
+        // The position of a selection is its dot.
         let at = if self.text.get(at) == Some(&'.') { at + 1 } else { at };
         let is_word = |sign: &char| sign.is_alphanumeric() || *sign == '_';
         let length = self.text[at..].iter().take_while(|sign| is_word(sign)).count().max(1);
         self.bytes(at..at + length)
     }
 
-    /// The expression as a text.
+    /// The expression as a string.
     pub fn written(&self) -> String {
         self.text.iter().collect()
     }
@@ -160,7 +160,7 @@ impl EditedExpression {
     }
 }
 
-/// What stands behind a backslash.
+/// Reads an escape sequence after its backslash.
 fn escaped(signs: &mut std::iter::Peekable<std::str::CharIndices<'_>>) -> char {
     let Some((_, sign)) = signs.next() else { return '\\' };
     let mut coded = |digits: usize| {

@@ -1,7 +1,7 @@
 //! Hover texts: the documentation of a position.
 //!
-//! In: a text and a position. Out: Markdown, in which everything that comes from a definition is quoted: a type, what it is
-//! for, constraints, rules with their costs; of a name in an expression its type.
+//! Input: a text and a position. Output: Markdown, in which everything that comes from a definition is escaped: the
+//! type, the description, constraints, rules with their costs; for a name in an expression its type.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -25,13 +25,14 @@ use crate::crd::validate::expressions::RuleCosts;
 /// The hover text of a position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hover {
-    /// Markdown.
+    /// The text, as Markdown.
     pub text: String,
-    /// What it is about.
+    /// The range that it is about.
     pub range: TextRange,
 }
 
-/// The field at the end of a path. The way through the schemas of a definition says nothing: there its last step is enough.
+/// The title for the field at the end of a path. In a definition the last step is enough: the path through its schemas
+/// says nothing.
 fn title(around: &Around<'_>, path: &[OutlineStep]) -> String {
     match path.last() {
         Some(OutlineStep::Key(name)) if around.sort == Sort::Definition => name.clone(),
@@ -39,10 +40,10 @@ fn title(around: &Around<'_>, path: &[OutlineStep]) -> String {
     }
 }
 
-/// Signatures of a function that are shown; of conversions there are many.
+/// The number of signatures of a function that are shown; conversions have many.
 const SIGNATURES_MAX: usize = 4;
 
-/// A name in an expression, with its type, or with the parameters that it takes.
+/// Describes a name in an expression: its type or its parameters.
 fn told_name(ExpressionName { name, ty, call }: &ExpressionName, env: &Env) -> String {
     let Some(receiver) = call else { return code(&format!("{name}: {}", shown_type(ty))) };
     let mut macros = MACROS.iter().filter(|_| receiver.is_some());
@@ -84,7 +85,7 @@ impl Workspace {
         (!told.is_empty()).then_some(Hover { text: told, range })
     }
 
-    /// The field that a property of a definition's schema specifies.
+    /// Explains the field that a property of a definition's schema specifies.
     fn specified(&self, around: &Around<'_>, path: &[OutlineStep]) -> Option<(String, Explained)> {
         let (version, below) = below_version(path)?;
         let [.., OutlineStep::Key(word), OutlineStep::Key(name)] = below else { return None };
@@ -105,7 +106,7 @@ impl Workspace {
         let _ = write!(out, "**{}** {}{required}", escaped(title), code(&explained.type_));
         if !explained.description.is_empty() {
             let _ = write!(out, "\n\n{}", description(&explained.description));
-            // What follows is a list of its own.
+            // A list follows, which needs an empty line before it.
             out.push_str(if explained.constraints.is_empty() && explained.rules.is_empty() { "" } else { "\n" });
         }
         for constraint in &explained.constraints {
@@ -134,7 +135,7 @@ impl Workspace {
         found
     }
 
-    /// What the rules of an object's kind cost.
+    /// The costs of the rules of an object's kind.
     fn costs(&self, around: &Around<'_>) -> Vec<RuleCosts> {
         let kind = self.catalog.named(around.head.group(), &around.head.kind);
         let costs = kind.map(|kind| validate::create_with_costs(&kind.definition).1).unwrap_or_default();
@@ -160,7 +161,7 @@ impl Workspace {
         Some(Hover { text: out.trim().to_owned(), range }).filter(|hover| !hover.text.is_empty())
     }
 
-    /// The cost of a rule, and the bounds that would lower it.
+    /// Describes the cost of a rule, and the bounds that would lower it.
     fn price(&self, around: &Around<'_>, expression: &EditedExpression, written: &str) -> Option<String> {
         let (costs, advice) = self.priced_rule(around, expression, written)?;
         let share = costs.cost as f64 * 100.0 / EXPRESSION_ESTIMATE_MAX as f64;
@@ -176,7 +177,7 @@ impl Workspace {
         Some(out)
     }
 
-    /// The rule that an expression of a definition is, priced.
+    /// The costs of the rule at an expression of a definition, and advice about them.
     pub(super) fn priced_rule(
         &self,
         around: &Around<'_>,

@@ -1,13 +1,13 @@
-//! What an editor tells and offers at a place of a text.
+//! What an editor shows and offers at a position of a text.
 //!
-//! In: texts as somebody types them, with the definitions and policies around them. Out: diagnostics, completions, hovers,
-//! definitions, edits, symbols and tokens, all by positions in the text. Nothing here reads a file or speaks a protocol: the
-//! language server does that, and a page in a browser may do it, too.
+//! Input: texts as they are being typed, with the definitions and policies around them. Output: diagnostics,
+//! completions, hovers, definitions, edits, symbols and tokens, all by positions in the text. Nothing here reads a file
+//! or implements a protocol: the language server does that, and a page in a browser could do it, too.
 //!
-//! - **Verdicts come from the strict reader and the server's own passes** ([`check`]), document by document: what did not
-//!   change is not looked at again.
-//! - **Everything else comes from an [`outline`]**, which takes lines as they are and needs no valid YAML: a text that is
-//!   being typed is broken most of the time.
+//! - **Diagnostics come from the strict parser and the server's own passes** ([`check`]), document by document: what
+//!   has not changed is not checked again.
+//! - **Everything else comes from an [`outline`]**, which works line by line and does not need valid YAML: a text that
+//!   is being typed is invalid most of the time.
 //! - **Positions are those of the protocol** ([`text`]): lines and UTF-16 code units, from 0.
 
 pub mod text;

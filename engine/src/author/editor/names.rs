@@ -1,7 +1,7 @@
-//! What may be written in an expression.
+//! Completions in an expression.
 //!
-//! In: the text of an expression up to a place, and the environment that it is checked in. Out: the fields, variables,
-//! functions and macros that may go on from there. Editors, the playground and `skiff eval` offer these.
+//! Input: the text of an expression up to a position, and the environment in which it is checked. Output: the fields,
+//! variables, functions and macros that can continue it. Editors, the playground and `skiff eval` offer these.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use crate::cel::function::Function;
 use crate::cel::types::Type;
 use crate::schema::rules::compile::SELF_TYPE;
 
-/// What sort of thing is offered.
+/// The sort of a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sign {
     /// A field.
@@ -24,20 +24,20 @@ pub enum Sign {
     Variable,
     /// A function.
     Function,
-    /// A macro, or a word of the language.
+    /// A macro, or a keyword.
     Keyword,
 }
 
-/// Something that may be written.
+/// A name that can be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
-    /// As it is shown.
+    /// The text that is shown.
     pub label: String,
-    /// What it is.
+    /// Its sort.
     pub sign: Sign,
     /// Its type or its parameters.
     pub detail: String,
-    /// What is written: of what has parameters, with its parenthesis.
+    /// The text that is inserted; with an opening parenthesis if it has parameters.
     pub with: String,
 }
 
@@ -51,7 +51,8 @@ impl Name {
     }
 }
 
-/// What may be written at the end of `text`, in place of which of its characters; `None` within a text in quotes or a comment.
+/// The names that can be written at the end of `text`, and the range of characters that they replace; `None` within a
+/// string or a comment.
 pub fn names(text: &[char], env: &Env) -> Option<(Range<usize>, Vec<Name>)> {
     let Typed { written, receiver, env } = typed(text, env)?;
     let mut offered = match &receiver {
@@ -72,7 +73,7 @@ pub fn names(text: &[char], env: &Env) -> Option<(Range<usize>, Vec<Name>)> {
     Some((written, offered))
 }
 
-/// Variables and words.
+/// Variables and keywords.
 fn at_the_start(env: &Env) -> Vec<Name> {
     let variables = env.variables.iter().filter(|variable| !variable.name.contains('.'));
     let mut names: Vec<Name> =
@@ -82,7 +83,7 @@ fn at_the_start(env: &Env) -> Vec<Name> {
     names
 }
 
-/// The macros that a value of a type has.
+/// The macros that can be called on a value of a type.
 fn macros(receiver: &Type) -> Vec<Name> {
     let is_known = |name: &str| match receiver {
         Type::Dyn => true,
@@ -95,12 +96,12 @@ fn macros(receiver: &Type) -> Vec<Name> {
     known.map(|(name, parameters)| Name::called(name, Sign::Keyword, format!("({parameters})"))).collect()
 }
 
-/// A signature of a function for a receiver, or without one; `None` where it can't be called so.
+/// A signature of a function for a receiver, or without one; `None` if it cannot be called like that.
 fn signature(function: &Function, receiver: Option<&Type>) -> Option<String> {
     signatures(function, receiver).next()
 }
 
-/// All signatures of a function for a receiver, or without one.
+/// All signatures of a function for a receiver, or for a call without one.
 pub fn signatures(function: &Function, receiver: Option<&Type>) -> impl Iterator<Item = String> {
     let fitting = function.overloads.iter().filter(move |overload| match receiver {
         Some(receiver) => overload.is_member && overload.params.first().is_some_and(|param| fits(param, receiver)),
@@ -113,7 +114,7 @@ pub fn signatures(function: &Function, receiver: Option<&Type>) -> impl Iterator
     })
 }
 
-/// A type in words: objects of schemas, whose types have made-up names, are objects.
+/// Formats a type; an object type from a schema, whose name is made up, is shown as `object`.
 pub fn shown(ty: &Type) -> String {
     match ty {
         Type::List(element) => format!("list({})", shown(element)),
@@ -127,12 +128,12 @@ pub fn shown(ty: &Type) -> String {
     }
 }
 
-/// Whether a type is named after its place in a schema.
+/// Whether a type's name was made up from its position in a schema.
 fn is_made_up(name: &str) -> bool {
     name.starts_with(SELF_TYPE) || (name.contains('.') && !name.starts_with("kubernetes."))
 }
 
-/// Operators have names that no expression can use.
+/// Whether an expression can use the name: those of operators it cannot.
 fn is_name(name: &str) -> bool {
     name.starts_with(|sign: char| sign.is_ascii_alphabetic())
         && name.chars().all(|sign| sign.is_ascii_alphanumeric() || "._".contains(sign))

@@ -1,6 +1,6 @@
-//! Paths with `/`, of which nothing is read.
+//! Operations on paths with `/`; no file is read.
 
-/// A path as seen from a folder, without `.` and `..`.
+/// Resolves a path relative to a folder, and removes `.` and `..`.
 pub fn resolved(folder: &str, path: &str) -> String {
     let mut steps: Vec<&str> = if path.starts_with('/') { Vec::new() } else { folder.split('/').collect() };
     for step in path.split('/') {
@@ -14,7 +14,7 @@ pub fn resolved(folder: &str, path: &str) -> String {
     if path.starts_with('/') { format!("/{joined}") } else { joined }
 }
 
-/// How a path is written in a file of a folder.
+/// Makes a path relative to a folder.
 pub fn relative(folder: &str, path: &str) -> String {
     let (from, to): (Vec<&str>, Vec<&str>) = (folder.split('/').collect(), path.split('/').collect());
     let same = from.iter().zip(&to).take_while(|(one, other)| one == other).count();
@@ -27,7 +27,7 @@ pub fn folder_of(file: &str) -> &str {
     file.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// Whether a file is the one that a path names, or lies within the folder that it names.
+/// Whether a file is the one at a path, or within the folder at that path.
 pub fn is_within(file: &str, path: &str) -> bool {
     file.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

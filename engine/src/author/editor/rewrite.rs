@@ -1,16 +1,16 @@
-//! Edits of YAML by the places of an outline, so that comments and all else stay as they are.
+//! Edits YAML by the positions of an outline, so that comments and everything else are kept.
 //!
-//! In: a text with its outline, and what is to become of a field. Out: the whole text with that, proved by reading it: it must
-//! say what was meant, or there is none.
+//! Input: a text, and the change of a field. Output: the changed text, verified by parsing it: it must have the
+//! intended value, or there is no result.
 
 use super::outline::{Outline, OutlineStep, ValueStyle, outline};
 use crate::author::editor::complete::plain;
 use crate::value::{Value, json, yaml};
 
-/// The lists of files that a suite begins with.
+/// The lists of files at the beginning of a suite.
 const LISTS: [&str; 2] = ["crds", "policies"];
 
-/// The text with `field` of the map at `path` set to `value`; `None` where that can't be written so that it says just that.
+/// Sets `field` of the map at `path` to `value`. Returns `None` if no edit gives exactly that value.
 pub fn with_field(text: &str, path: &[OutlineStep], field: &str, value: &Value) -> Option<String> {
     let outline = outline(text);
     let holder = outline.find(path)?;
@@ -40,7 +40,7 @@ pub fn with_field(text: &str, path: &[OutlineStep], field: &str, value: &Value) 
             let first = outline.children(holder).next()?;
             let start = outline.nodes[first].key.start;
             let column = column(text, start);
-            // Behind the last line of the map.
+            // After the last line of the map.
             let end = block_end(text, start, column.saturating_sub(1));
             let end = if column == 0 { text.len() } else { end };
             let join = if text[..end].ends_with('\n') || end == 0 { "" } else { "\n" };
@@ -52,7 +52,7 @@ pub fn with_field(text: &str, path: &[OutlineStep], field: &str, value: &Value) 
     (yaml::decode(changed.as_bytes()).ok()? == meant).then_some(changed)
 }
 
-/// The text with more texts in the list `field` of its root, which is made where it is not there.
+/// Adds strings to the list `field` of the root, and creates the list if it does not exist.
 pub fn with_entries(text: &str, field: &str, entries: &[String]) -> Option<String> {
     if entries.is_empty() {
         return Some(text.to_owned());
@@ -70,7 +70,7 @@ fn entries_written(text: &str, outline: &Outline, field: &str, entries: &[String
     let Some(list) = outline.find(&[OutlineStep::Key(field.to_owned())]) else {
         let quoted: Vec<String> =
             entries.iter().map(|entry| json::encode_to_string(&Value::from(entry.as_str()))).collect();
-        // Lists of files stand before all else.
+        // Lists of files come first.
         let is_other = |node: &usize| !matches!(&outline.nodes[*node].step, OutlineStep::Key(name) if LISTS.contains(&name.as_str()));
         let first = outline.children(0).find(is_other).or_else(|| outline.children(0).next());
         let first = first.map_or(0, |first| outline.nodes[first].key.start);
@@ -93,7 +93,7 @@ fn entries_written(text: &str, outline: &Outline, field: &str, entries: &[String
     Some(replaced(text, end..end, &format!("{join}{lines}")))
 }
 
-/// A field with its value in lines of their own, the first without its indent.
+/// Formats a field and its value in block style, the first line without its indent.
 fn block(field: &str, value: &Value, column: usize) -> String {
     let mut single = Value::Null;
     single.make_object().insert(field, value.clone());
@@ -109,7 +109,7 @@ fn block(field: &str, value: &Value, column: usize) -> String {
     written
 }
 
-/// Where the lines end that belong to what begins at `start`, indented deeper than `column`.
+/// The end of the lines that belong to what begins at `start`, that is, are indented deeper than `column`.
 fn block_end(text: &str, start: usize, column: usize) -> usize {
     let mut end = line_end(text, start);
     let mut at = end;
@@ -128,7 +128,7 @@ fn block_end(text: &str, start: usize, column: usize) -> usize {
     end
 }
 
-/// The end of the line that a byte is in, with its end of line.
+/// The end of the line that contains a byte, including its line break.
 fn line_end(text: &str, at: usize) -> usize {
     text[at..].find('\n').map_or(text.len(), |end| at + end + 1)
 }

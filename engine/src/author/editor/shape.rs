@@ -1,7 +1,7 @@
-//! What may stand at a place of a document: of custom and built-in kinds, of definitions and of suites.
+//! What can be written at a position of a document: of custom and built-in kinds, of definitions and of suites.
 //!
-//! In: a schema in one of the forms that there are, and the way to a place. Out: the fields and values that may stand there,
-//! and what is to be known of them.
+//! Input: a schema in one of its forms, and a path. Output: the fields and values that can be written there, with their
+//! documentation.
 
 use std::sync::LazyLock;
 
@@ -11,10 +11,10 @@ use crate::object;
 use crate::schema::structural::{Structural, StructuralOrBool};
 use crate::value::{Map, Value, json};
 
-/// Definitions and suites, as schemas for editors describe them.
+/// The JSON schemas of definitions and suites, written for editors.
 static DEFINITION: LazyLock<Value> = LazyLock::new(|| read(include_str!(concat!(env!("SCHEMAS"), "/crd.json"))));
 static SUITE: LazyLock<Value> = LazyLock::new(|| read(include_str!(concat!(env!("SCHEMAS"), "/suite.json"))));
-/// What a case of a suite says of its request.
+/// The schema of a request: the fields of a suite's case that describe it.
 static REQUEST: LazyLock<Value> = LazyLock::new(|| {
     let fields = SUITE.at(&["properties", "cases", "items", "properties"]).and_then(Value::as_object);
     let is_of_request = |name: &str| ["user", "namespace", "params", "operation", "subresource"].contains(&name);
@@ -23,27 +23,27 @@ static REQUEST: LazyLock<Value> = LazyLock::new(|| {
 });
 
 fn read(text: &str) -> Value {
-    // A test holds that they are JSON.
+    // A test ensures that they are JSON.
     json::decode(text.as_bytes()).unwrap_or_default()
 }
 
-/// What may stand at a place.
+/// The schema of a value.
 #[derive(Clone, Copy)]
 pub enum ValueShape<'s> {
-    /// By the schema of a kind; at the root of an object there is more.
+    /// The structural schema of a kind; the root of an object also has the standard fields.
     Structural { schema: &'s Structural, is_root: bool },
-    /// By a JSON schema, with the document that it refers to.
+    /// A JSON schema, with the root document for its references.
     Json { root: &'static Value, schema: &'static Value },
 }
 
-/// A field that may stand at a place.
+/// A field that can be written at a position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShapeField {
     pub name: String,
     /// `string`, `object`, `[]integer`, …
     pub type_: String,
     pub is_required: bool,
-    /// What it is for, what it must be, and its rules, a line each.
+    /// The description, the constraints and the rules, one per line.
     pub description: String,
 }
 
@@ -78,27 +78,27 @@ static METADATA: LazyLock<Structural> = LazyLock::new(|| {
 });
 
 impl<'s> ValueShape<'s> {
-    /// An object of a kind.
+    /// The shape of an object of a kind.
     pub fn of_kind(schema: &'s Structural) -> Self {
         ValueShape::Structural { schema, is_root: true }
     }
 
-    /// A definition.
+    /// The shape of a definition.
     pub fn definition() -> ValueShape<'static> {
         ValueShape::Json { root: &DEFINITION, schema: &DEFINITION }
     }
 
-    /// A suite.
+    /// The shape of a suite.
     pub fn suite() -> ValueShape<'static> {
         ValueShape::Json { root: &SUITE, schema: &SUITE }
     }
 
-    /// The request of a case of a suite.
+    /// The shape of the request in a suite's case.
     pub fn request() -> ValueShape<'static> {
         ValueShape::Json { root: &REQUEST, schema: &REQUEST }
     }
 
-    /// What may stand at the end of a path.
+    /// The shape of the value at a path.
     pub fn at(self, path: &[OutlineStep]) -> Option<ValueShape<'s>> {
         path.iter().try_fold(self, |shape, step| shape.child(step))
     }
@@ -129,7 +129,7 @@ impl<'s> ValueShape<'s> {
         }
     }
 
-    /// The schema of a kind at this place.
+    /// The structural schema, if it is one.
     pub fn structural(self) -> Option<&'s Structural> {
         match self {
             ValueShape::Structural { schema, .. } => Some(schema),
@@ -137,7 +137,7 @@ impl<'s> ValueShape<'s> {
         }
     }
 
-    /// The fields that may stand here.
+    /// The fields that the value may have.
     pub fn fields(self) -> Vec<ShapeField> {
         match self {
             ValueShape::Structural { schema, is_root } => {
@@ -176,7 +176,7 @@ impl<'s> ValueShape<'s> {
         }
     }
 
-    /// The values that may stand here, if they are few.
+    /// The possible values, if there are few.
     pub fn values(self) -> Vec<Value> {
         match self {
             ValueShape::Structural { schema, .. } => {
@@ -194,12 +194,12 @@ impl<'s> ValueShape<'s> {
         }
     }
 
-    /// The value that stands here if nobody sets one.
+    /// The default value.
     pub fn default(self) -> Option<Value> {
         self.structural()?.generic.default.as_deref().cloned()
     }
 
-    /// `string`, `object`, `[]integer`, …
+    /// The type: `string`, `object`, `[]integer`, …
     pub fn type_(self) -> String {
         match self {
             ValueShape::Structural { schema, .. } => explain::type_of(schema),
@@ -207,7 +207,7 @@ impl<'s> ValueShape<'s> {
         }
     }
 
-    /// What is known of the place.
+    /// The explanation of the value.
     pub fn explained(self) -> Explained {
         match self {
             ValueShape::Structural { schema, .. } => explain_node(schema),
@@ -228,7 +228,7 @@ impl<'s> ValueShape<'s> {
     }
 }
 
-/// What a field is for, what it must be, and its rules, a line each.
+/// Formats the description, the constraints and the rules of a field, one per line.
 fn said(explained: &Explained) -> String {
     let Explained { description, constraints, rules, .. } = explained;
     let rules = rules.iter().map(|rule| format!("rule: {}", rule.words.as_ref().unwrap_or(&rule.rule)));
@@ -236,7 +236,7 @@ fn said(explained: &Explained) -> String {
     lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// What a schema refers to.
+/// Resolves the reference of a schema.
 fn resolved(root: &'static Value, schema: &'static Value) -> &'static Value {
     let schema = schema.items_at(&["anyOf"]).first().unwrap_or(schema);
     let Some(name) = schema.str_at(&["$ref"]).strip_prefix("#/definitions/") else { return schema };

@@ -1,34 +1,34 @@
-//! The fields of a text, as a tree to find one's way by.
+//! The outline of a text as a tree of symbols.
 //!
-//! In: a text. Out: its documents and what stands in them, down to a depth and up to a number.
+//! Input: a text. Output: its documents and their fields, down to a maximum depth and up to a maximum number.
 
 use super::documents::{Head, parts};
 use super::outline::{Outline, OutlineStep, ValueStyle, outline};
 use super::text::{Text, TextRange};
 
-/// Levels below a document that are told.
+/// The number of levels below a document.
 const DEPTH_MAX: usize = 12;
-/// Nodes that are told.
+/// The maximum number of symbols.
 const SYMBOLS_MAX: usize = 5000;
 
 /// A document, a field or an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its value, if that is short.
     pub detail: String,
     /// Whether it is a document.
     pub is_document: bool,
-    /// All of it.
+    /// The range of the whole symbol.
     pub range: TextRange,
-    /// Its name.
+    /// The range of its name.
     pub selection: TextRange,
-    /// What stands in it.
+    /// The symbols within it.
     pub children: Vec<Symbol>,
 }
 
-/// The documents of a text, with what stands in them.
+/// The documents of a text, with their fields.
 pub fn symbols(text: &Text) -> Vec<Symbol> {
     let mut left = SYMBOLS_MAX;
     parts(text.as_str())
@@ -46,7 +46,7 @@ fn document(text: &Text, start: usize, own: &str, left: &mut usize) -> Option<Sy
     let words = [head.kind.as_str(), head.name.as_str()];
     let name = words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
     let name = if name.is_empty() { "document".to_owned() } else { name };
-    // Where the last thing in a node ends, from the last to the first.
+    // The end of the last descendant of each node, computed from the last node to the first.
     let nodes = &outline.nodes;
     let mut ends: Vec<usize> = nodes.iter().map(|node| node.key.end.max(node.value.end)).collect();
     for at in (1..nodes.len()).rev() {
@@ -94,7 +94,7 @@ fn document(text: &Text, start: usize, own: &str, left: &mut usize) -> Option<Sy
     Some(Symbol { name, detail: head.api_version, is_document: true, range, selection, children })
 }
 
-/// What tells an item of a list apart, if it has a name.
+/// The name of a list item, if it has one.
 fn name_of_item(own: &str, outline: &Outline, node: usize) -> String {
     if !matches!(outline.nodes[node].step, OutlineStep::Item(_)) {
         return String::new();

@@ -1,4 +1,4 @@
-//! Properties that hold for any text, however odd: nobody types valid YAML letter by letter.
+//! Properties that hold for any text, however odd: while somebody types, the text is rarely valid YAML.
 
 use proptest::prelude::*;
 
@@ -13,7 +13,7 @@ use super::types::typed;
 use crate::cel::env::{Env, Expressions};
 use crate::cel::types::Type;
 
-/// Texts of what has a meaning in YAML and in expressions.
+/// Texts made of pieces that have a meaning in YAML and in expressions.
 fn texts() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(vec![
         "a",

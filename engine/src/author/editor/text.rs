@@ -1,42 +1,42 @@
 //! A text that is being edited, and positions in it.
 //!
-//! In: edits as editors tell them. Out: the text, and offsets for positions. A position counts lines, and in its line UTF-16
-//! code units, both from 0: a character outside the basic plane counts two. One behind the end of a line means its end,
-//! one within a character its beginning.
+//! Input: edits as editors send them. Output: the text, and offsets for positions. A position counts lines, and UTF-16
+//! code units within its line, both from 0: a character outside the basic plane counts as two. A position after the end
+//! of a line means the line's end, and one within a character its beginning.
 
 use std::ops;
 
 use crate::value::yaml::TextPosition;
 use crate::work;
 
-/// A place in a text, as the Language Server Protocol counts.
+/// A position in a text, as the Language Server Protocol counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
-    /// From 0.
+    /// The line, from 0.
     pub line: u32,
-    /// UTF-16 code units from the beginning of the line.
+    /// The number of UTF-16 code units from the beginning of the line.
     pub character: u32,
 }
 
-/// What stands from a position up to another.
+/// The text from one position up to another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TextRange {
     /// The first position.
     pub start: Position,
-    /// The one behind the last.
+    /// The position after the last one.
     pub end: Position,
 }
 
-/// What is to stand in place of a range.
+/// The replacement of a range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
-    /// What goes.
+    /// The range that is replaced.
     pub range: TextRange,
-    /// What comes.
+    /// The new text.
     pub text: String,
 }
 
-/// A text by its lines, which end in `\n`, `\r\n` or `\r`.
+/// A text and its lines, which end with `\n`, `\r\n` or `\r`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text {
     text: String,
@@ -53,7 +53,7 @@ impl<T: Into<String>> From<T> for Text {
     }
 }
 
-/// Adds where lines begin behind `from`, which is not within a line break.
+/// Adds the beginnings of the lines after `from`, which must not be within a line break.
 fn note_starts(text: &str, from: usize, starts: &mut Vec<usize>) {
     let bytes = text.as_bytes();
     work::bytes(bytes.len() - from);
@@ -71,17 +71,17 @@ impl Text {
         &self.text
     }
 
-    /// How many lines there are; the last may be empty.
+    /// The number of lines; the last one may be empty.
     pub fn line_count(&self) -> usize {
         self.starts.len()
     }
 
-    /// Where a line begins, by its number from 0; the end of the text for those behind the last.
+    /// The byte where a line begins, by its number from 0; the end of the text for lines after the last.
     pub fn line_start(&self, line: usize) -> usize {
         self.starts.get(line).copied().unwrap_or(self.text.len())
     }
 
-    /// A line without its end, by its number from 0; empty behind the last.
+    /// A line without its line break, by its number from 0; empty after the last line.
     pub fn line(&self, line: usize) -> &str {
         let whole = &self.text[self.line_start(line)..self.line_start(line + 1)];
         whole
@@ -89,7 +89,7 @@ impl Text {
             .map_or_else(|| whole.strip_suffix('\r').unwrap_or(whole), |rest| rest.strip_suffix('\r').unwrap_or(rest))
     }
 
-    /// The number of the line that a byte is in.
+    /// The number of the line that contains a byte.
     pub fn line_of(&self, offset: usize) -> usize {
         self.starts.partition_point(|start| *start <= offset) - 1
     }
@@ -108,7 +108,7 @@ impl Text {
         self.line_start(line) + text.len()
     }
 
-    /// The position of a byte; one within a character counts as its beginning.
+    /// The position of a byte; within a character, that of its beginning.
     pub fn position(&self, offset: usize) -> Position {
         let mut offset = offset.min(self.text.len());
         while !self.text.is_char_boundary(offset) {
@@ -124,7 +124,7 @@ impl Text {
         TextRange { start: self.position(bytes.start), end: self.position(bytes.end) }
     }
 
-    /// The byte at a place, which counts characters and from 1.
+    /// The byte at a parser's position, which counts lines and characters from 1.
     pub fn offset_of(&self, place: TextPosition) -> usize {
         let line = place.line.saturating_sub(1);
         let text = self.line(line);
@@ -132,7 +132,7 @@ impl Text {
         self.line_start(line) + within
     }
 
-    /// Puts `with` in the place of `range`, whose ends may stand in the wrong order; in the place of all without a range.
+    /// Replaces `range` by `with`; its ends may be in the wrong order. Without a range, replaces the whole text.
     pub fn edit(&mut self, range: Option<TextRange>, with: &str) {
         let Some(range) = range else {
             *self = Text::from(with);
@@ -141,14 +141,14 @@ impl Text {
         let (one, other) = (self.offset(range.start), self.offset(range.end));
         let (start, end) = (one.min(other), one.max(other));
         self.text.replace_range(start..end, with);
-        // A break may be joined to what stands before it, so the line before is read again.
+        // The new text may join a line break to the line before, so that line is scanned again.
         let line = self.line_of_start(start);
         self.starts.truncate(line + 1);
         let from = self.starts[line];
         note_starts(&self.text, from, &mut self.starts);
     }
 
-    /// The line before the one of a byte, or the first.
+    /// The line before the one that contains a byte, or the first one.
     fn line_of_start(&self, offset: usize) -> usize {
         self.line_of(offset).saturating_sub(1)
     }
@@ -174,7 +174,7 @@ mod tests {
         {
             assert_eq!((text.offset(position), text.position(offset)), (offset, position));
         }
-        // Within a pair of surrogates, behind the end of a line, behind the last line.
+        // Within a pair of surrogates, after the end of a line, after the last line.
         assert_eq!([at(0, 3), at(0, 99), at(9, 9)].map(|position| text.offset(position)), [3, 8, 14]);
     }
 

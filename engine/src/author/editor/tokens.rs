@@ -1,6 +1,6 @@
-//! The words of the expressions in a text, to be coloured.
+//! Semantic tokens: the tokens of a text's expressions, for highlighting.
 //!
-//! In: a text. Out: tokens in their order, each on one line.
+//! Input: a text. Output: tokens in text order, each on one line.
 
 use super::documents::{Head, parts};
 use super::expression::expressions;
@@ -8,7 +8,7 @@ use super::outline::outline;
 use super::text::{Text, TextRange};
 use crate::cel::lexer::{Token as Lexeme, TokenKind, tokenize};
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WordKind {
     /// A variable.
@@ -27,16 +27,16 @@ pub enum WordKind {
     Operator,
 }
 
-/// A word of an expression.
+/// A token of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExpressionToken {
-    /// Where it stands, on one line.
+    /// Its range, on one line.
     pub range: TextRange,
-    /// What it is.
+    /// Its kind.
     pub kind: WordKind,
 }
 
-/// The words of all expressions in the text of a file.
+/// The tokens of all expressions in the text of a file.
 pub fn tokens(name: &str, text: &Text) -> Vec<ExpressionToken> {
     let mut found = Vec::new();
     for part in parts(text.as_str()) {
@@ -48,7 +48,7 @@ pub fn tokens(name: &str, text: &Text) -> Vec<ExpressionToken> {
             for (at, lexeme) in lexemes.iter().enumerate() {
                 let Some(kind) = kind(&lexemes, at) else { continue };
                 let bytes = expression.bytes(lexeme.range.start as usize..lexeme.range.end as usize);
-                // What stands in quotes may end with what is between it and the next character.
+                // In a quoted scalar, the range of a token may include the white space up to the next character.
                 let written = own[bytes.clone()].trim_end().len();
                 let range = text.range(&(part.range.start + bytes.start..part.range.start + bytes.start + written));
                 if range.start.line == range.end.line {

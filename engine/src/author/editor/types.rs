@@ -1,13 +1,13 @@
-//! What an expression may name at a place within it.
+//! What an expression can name at a position within it.
 //!
-//! In: the environment that the expression is checked in, and its text up to a place, which need not be whole. Out: the
-//! variables there, with those of the macros around the place, and the type of what stands before a dot.
+//! Input: the environment of the expression, and its text up to a position, which may be incomplete. Output: the
+//! variables there, including those of enclosing macros, and the type of the value before a dot.
 
 use crate::cel::env::Env;
 use crate::cel::lexer::{Token, TokenKind, tokenize};
 use crate::cel::types::Type;
 
-/// The macros that have a target, with what stands in their parentheses.
+/// The macros with a target, and their parameters.
 pub const MACROS: [(&str, &str); 11] = [
     ("all", "x, predicate"),
     ("exists", "x, predicate"),
@@ -22,23 +22,23 @@ pub const MACROS: [(&str, &str); 11] = [
     ("optFlatMap", "x, optional"),
 ];
 
-/// The macros that have one variable; a name behind it is another argument, as in `map(x, condition, value)`.
+/// The macros with one variable; a second name is another argument, as in `map(x, condition, value)`.
 const OF_ONE: [&str; 5] = ["map", "filter", "sortBy", "optMap", "optFlatMap"];
 
-/// Calls around a place that are looked at; those further out are not.
+/// The number of enclosing calls that are considered; those further out are not.
 const DEPTH_MAX: usize = 32;
 
 /// What is being typed in an expression.
 pub struct Typed {
-    /// The characters of the name that are there.
+    /// The characters of the name that have been typed.
     pub written: std::ops::Range<usize>,
-    /// The type of what stands before the dot, if there is one; `Dyn` where it is not known.
+    /// The type of the value before the dot, if there is one; `Dyn` if it is unknown.
     pub receiver: Option<Type>,
-    /// The environment with the variables of the macros around.
+    /// The environment with the variables of enclosing macros.
     pub env: Env,
 }
 
-/// What is being typed at the end of `text`; `None` within a text in quotes or a comment.
+/// Describes what is being typed at the end of `text`; `None` within a string or a comment.
 pub fn typed(text: &[char], env: &Env) -> Option<Typed> {
     if is_within_quotes(text) {
         return None;
@@ -66,23 +66,23 @@ pub fn typed(text: &[char], env: &Env) -> Option<Typed> {
 pub struct ExpressionName {
     /// The name.
     pub name: String,
-    /// The type of what it stands for with all that stands before it; `Dyn` where it is not known.
+    /// The type of the whole operand up to the name; `Dyn` if it is unknown.
     pub ty: Type,
-    /// Of a function or macro that is called, the type of what it is called on, if it is called on something.
+    /// For a function or macro that is called, the type of its target, if it has one.
     pub call: Option<Option<Type>>,
 }
 
 /// A name among the tokens of an expression.
 pub(super) struct NameToken {
-    /// All tokens, without the one at the end of the text.
+    /// All tokens, without the end of input.
     pub tokens: Vec<Token>,
-    /// Which of them it is.
+    /// The index of the name.
     pub found: usize,
     /// Whether a parenthesis follows.
     pub is_called: bool,
 }
 
-/// Where a name stands at `at`.
+/// Finds the name at the character `at`.
 pub(super) fn place_of(text: &[char], at: usize) -> Option<NameToken> {
     let mut tokens = tokenize(text).tokens;
     tokens.pop();
@@ -92,19 +92,19 @@ pub(super) fn place_of(text: &[char], at: usize) -> Option<NameToken> {
     Some(NameToken { tokens, found, is_called })
 }
 
-/// Whether a token is a name, in backquotes or without.
+/// Whether a token is a name, with or without backquotes.
 pub(super) fn is_name(token: &Token) -> bool {
     matches!(token.kind, TokenKind::Identifier | TokenKind::EscapedIdentifier)
 }
 
-/// A token as it is written, a name without its backquotes.
+/// The text of a token; a name without its backquotes.
 pub(super) fn word(text: &[char], token: &Token) -> String {
     let word: String = text[token.range.start as usize..token.range.end as usize].iter().collect();
     word.trim_matches('`').to_owned()
 }
 
-/// The variables of a macro, as tokens, whose parenthesis is opened at `open`; none where it is not one of these macros, or
-/// the variables are not there yet. Of two the second is the item.
+/// The tokens of the variables of the macro whose parenthesis is opened at `open`; none if it is not one of these
+/// macros, or the variables are not complete. Of two variables, the second is the item.
 pub(super) fn variables_of_macro(text: &[char], tokens: &[Token], open: usize) -> Vec<usize> {
     let Some([.., dot, name]) = tokens.get(..open) else { return Vec::new() };
     let name = word(text, name);
@@ -116,7 +116,7 @@ pub(super) fn variables_of_macro(text: &[char], tokens: &[Token], open: usize) -
     [open + 1, open + 3].into_iter().take(may_have).take_while(is_variable).collect()
 }
 
-/// The name that stands at `at`.
+/// Describes the name at the character `at`.
 pub fn named_at(text: &[char], at: usize, env: &Env) -> Option<ExpressionName> {
     let NameToken { tokens, found, is_called } = place_of(text, at)?;
     let env = with_macros(text, &tokens[..found], env.clone());
@@ -147,7 +147,7 @@ fn is_within_quotes(text: &[char]) -> bool {
     quote.is_some()
 }
 
-/// Adds the variables of macros whose parentheses are open at the end of the tokens.
+/// Adds the variables of the macros whose parentheses are still open after the tokens.
 fn with_macros(text: &[char], tokens: &[Token], mut env: Env) -> Env {
     let mut open = Vec::new();
     for (at, token) in tokens.iter().enumerate() {
@@ -170,7 +170,7 @@ fn with_macros(text: &[char], tokens: &[Token], mut env: Env) -> Env {
     env
 }
 
-/// The types of the variables of a macro over a value of a type.
+/// The types of a macro's variables, for a target of this type.
 fn variables(over: &Type, count: usize) -> Vec<Type> {
     match (over, count) {
         (Type::List(element), 1) => vec![(**element).clone()],
@@ -189,7 +189,7 @@ fn type_before(text: &[char], tokens: &[Token], env: &Env) -> Type {
     env.compile(&written).map_or(Type::Dyn, |checked| checked.result_type().clone())
 }
 
-/// Where the operand at the end of some tokens begins.
+/// The index where the operand at the end of some tokens begins.
 fn operand(tokens: &[Token]) -> Option<usize> {
     let mut at = tokens.len();
     loop {
@@ -221,7 +221,7 @@ fn operand(tokens: &[Token]) -> Option<usize> {
     }
 }
 
-/// Where the bracket that a token closes was opened.
+/// The index of the bracket that the token at `close` closes.
 pub(super) fn opening(tokens: &[Token], close: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for at in (0..=close).rev() {
@@ -239,7 +239,7 @@ pub(super) fn opening(tokens: &[Token], close: usize) -> Option<usize> {
     None
 }
 
-/// Whether a function that is called on `param` may be called on `receiver`, by their heads.
+/// Whether a function with the target type `param` can be called on `receiver`, as far as their outermost types tell.
 pub fn fits(param: &Type, receiver: &Type) -> bool {
     match (param, receiver) {
         (Type::Dyn | Type::Param(_), _) | (_, Type::Dyn) => true,

@@ -1,14 +1,14 @@
-//! The way of fields that a name in an expression stands for.
+//! The path of fields that a name in an expression refers to.
 //!
-//! In: an expression, and a place in it. Out: the variable that the operand there begins with, and the steps from it: of `p.name` in
-//! `self.ports.all(p, p.name != '')` they are `self` and `ports[0].name`.
+//! Input: an expression and a position. Output: the variable that the operand there begins with, and the steps from it:
+//! for `p.name` in `self.ports.all(p, p.name != '')` they are `self` and `ports[0].name`.
 
 use super::outline::OutlineStep;
 use super::types::{NameToken, opening, place_of, variables_of_macro, word};
 use crate::cel::escape::unescape;
 use crate::cel::lexer::{Token, TokenKind};
 
-/// Macros within macros that are followed; those further out are not.
+/// The number of nested macros that are followed; those further out are not.
 const DEPTH_MAX: usize = 32;
 
 /// A variable, and the fields below it.
@@ -16,11 +16,11 @@ const DEPTH_MAX: usize = 32;
 pub struct VariableFields {
     /// `self`, `object`, …
     pub root: String,
-    /// The steps below; of a list the first item stands for all.
+    /// The steps below it; the first item of a list stands for all.
     pub steps: Vec<OutlineStep>,
 }
 
-/// The way that the name at a place stands for; `None` where nothing is named, or what a function makes of it.
+/// The path that the name at a position refers to; `None` if there is no name, or it is the result of a function.
 pub fn way_at(text: &[char], at: usize) -> Option<VariableFields> {
     let NameToken { tokens, found, is_called } = place_of(text, at)?;
     (!is_called).then(|| Finder { text, tokens: &tokens }.operand(found, DEPTH_MAX))?
@@ -40,9 +40,9 @@ impl Finder<'_> {
         self.tokens[at].kind
     }
 
-    /// The way of the operand whose last token is this.
+    /// The path of the operand with this last token.
     fn operand(&self, last: usize, depth: usize) -> Option<VariableFields> {
-        // Of a chain, from its end to its beginning.
+        // The chain is read from its end to its beginning.
         let (mut at, mut steps) = (last, Vec::new());
         let root = loop {
             match self.kind(at) {
@@ -80,7 +80,7 @@ impl Finder<'_> {
         self.word(at).trim_matches(['\'', '"']).to_owned()
     }
 
-    /// The last token of what a macro around `at` goes over whose variable this is; the innermost such macro counts.
+    /// The last token of the target of the innermost macro around `at` that binds this variable.
     fn range_of(&self, variable: &str, at: usize) -> Option<usize> {
         let mut closed = 0_usize;
         for open in (0..at).rev() {
@@ -94,7 +94,7 @@ impl Finder<'_> {
         None
     }
 
-    /// Whether these parentheses are those of a macro whose items this variable stands for.
+    /// Whether the parenthesis opened here belongs to a macro whose item variable is this one.
     fn binds(&self, open: usize, variable: &str) -> bool {
         let item = variables_of_macro(self.text, self.tokens, open).pop();
         item.is_some_and(|item| self.word(item) == variable)
@@ -106,7 +106,7 @@ mod tests {
     use super::super::outline::shown;
     use super::*;
 
-    /// `‸` is the place.
+    /// `‸` marks the position.
     #[track_caller]
     fn check(text: &str, expected: &str) {
         let at = text.chars().position(|sign| sign == '‸').expect("the test has a place");

@@ -1,9 +1,9 @@
-//! The definitions and policies that the texts of an editor stand among.
+//! The definitions and policies that the texts of an editor refer to.
 //!
-//! In: files by their names, as they are on disk or as somebody types them. Out: kinds and policies, compiled, each as of the
-//! text that it was last read from: while a definition is being typed and can't be read, its kind stays what it was.
+//! Input: files by their names, as they are on disk or in the editor. Output: kinds and policies, compiled from the
+//! last text that could be read: while a definition is being edited and cannot be parsed, its kind stays what it was.
 //!
-//! A name is a path with `/`; nothing is read from it.
+//! A name is a path with `/`; no file is read.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -18,20 +18,20 @@ use crate::meta::minor::Minor;
 use crate::value::Value;
 use crate::value::yaml::decode_each_located;
 
-/// The user that a UserInfo describes, for policies that ask what a user may do.
+/// Finds the user that a UserInfo describes, for policies that check what a user may do.
 pub type UserLookup = Box<dyn Fn(Value) -> RequestUser + Send>;
 
-/// Of files with policies, objects of so many bytes are kept: policies may look them up.
+/// The maximum size of an object to keep from a file with policies, in bytes: policies may look it up.
 const LOOKED_UP_BYTES_MAX: usize = 64 << 10;
 
-/// Which lints are told.
+/// Which lints are reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LintChoice {
-    /// The least severity.
+    /// The minimum severity.
     pub least: Severity,
-    /// Ids that are told whatever their severity.
+    /// Ids that are reported whatever their severity.
     pub on: Vec<String>,
-    /// Ids that are not told.
+    /// Ids that are not reported.
     pub off: Vec<String>,
 }
 
@@ -41,46 +41,46 @@ impl Default for LintChoice {
     }
 }
 
-/// Definitions and policies.
+/// The known definitions and policies.
 pub struct Workspace {
     pub(super) catalog: Catalog,
-    /// Minors that definitions are to work in, beside that of the catalog.
+    /// The minor versions in which definitions must work, apart from that of the catalog.
     pub(super) older: Vec<Minor>,
-    /// What each kind was made of.
+    /// The stamp of each kind: the hash of its definition's text.
     stamps: HashMap<KindName, u64>,
     pub(super) files: BTreeMap<String, File>,
     pub(super) policies: Policies,
-    /// What the policies were made of.
+    /// The stamp of the policies.
     pub(super) policies_stamp: u64,
     pub(super) find_user: UserLookup,
-    /// The kind of objects that do not say theirs; none unless set.
+    /// The kind that is assumed for objects without one; none unless set.
     pub assumed: Head,
-    /// Which lints are told.
+    /// Which lints are reported.
     pub lints: LintChoice,
 }
 
 /// What a file defines.
 #[derive(Default)]
 pub(super) struct File {
-    /// Its text, if anything here points into it.
+    /// Its text, if anything here refers to positions in it.
     pub text: Option<Arc<Text>>,
-    /// The kinds, each with the text of its definition by its hash.
+    /// The kinds, each with the hash of its definition's text.
     pub kinds: Vec<(u64, KindName)>,
-    /// Its policies and what they look up.
+    /// Its policies and the objects that they look up.
     pub policies: Vec<Value>,
 }
 
-/// What a part of a file is.
+/// A part of a file, with its head and sort.
 pub(super) struct FilePart {
     pub part: TextPart,
     pub head: Head,
     pub sort: Sort,
-    /// What `head` was read from, until somebody takes it.
+    /// The outline from which `head` was read, until it is taken.
     pub outline: Option<Outline>,
 }
 
 impl FilePart {
-    /// What a part of the text of a file is.
+    /// Reads the head of a part of a file's text.
     pub fn new(name: &str, text: &str, part: TextPart) -> Self {
         let own = &text[part.range.clone()];
         let outline = outline(own);
@@ -90,24 +90,24 @@ impl FilePart {
     }
 }
 
-/// The group of a kind, and its name.
+/// The group and the name of a kind.
 pub(super) type KindName = (String, String);
 
 /// A kind that a definition defines.
 pub(super) enum ManifestKind {
     New(Box<DefinedKind>),
-    /// The definition is what it was when this was made of it, but for its layout.
+    /// The definition has not changed except for its layout.
     Same(KindName),
 }
 
 impl Workspace {
-    /// Nothing yet; `find_user` gives the user that a UserInfo names.
+    /// Makes an empty workspace; `find_user` returns the user that a UserInfo describes.
     pub fn new(find_user: UserLookup) -> Self {
         Workspace::of_minors(find_user, &[])
     }
 
-    /// The same for several minors of Kubernetes, in rising order: what the newest says is told as it is, and of the others
-    /// what they refuse or ignore of a definition.
+    /// Makes an empty workspace for several minor versions of Kubernetes, in ascending order: the results of the newest
+    /// are reported in full, and for the others what they refuse or ignore of a definition.
     pub fn of_minors(find_user: UserLookup, minors: &[Minor]) -> Self {
         let (newest, older) = minors.split_last().map_or((Minor::NEWEST, &[][..]), |(newest, older)| (*newest, older));
         Workspace {
@@ -123,17 +123,17 @@ impl Workspace {
         }
     }
 
-    /// The minor of Kubernetes that is answered for.
+    /// The minor version of Kubernetes whose results are reported.
     pub(super) fn minor(&self) -> Minor {
         self.catalog.minor()
     }
 
-    /// The kinds of definitions.
+    /// The kinds of the known definitions.
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
     }
 
-    /// Takes what a file on disk defines, in place of what it defined before.
+    /// Adds what a file on disk defines, in place of what it defined before.
     pub fn add(&mut self, name: &str, text: &str) {
         let read: Vec<FilePart> = parts(text).into_iter().map(|part| FilePart::new(name, text, part)).collect();
         let defines = |read: &&FilePart| read.sort == Sort::Definition;
@@ -148,7 +148,7 @@ impl Workspace {
         self.take(name, &Text::from(text), &read, made);
     }
 
-    /// Adds definitions that stand in no file.
+    /// Adds definitions that are in no file.
     pub fn add_values(&mut self, definitions: &[Value]) {
         for definition in definitions {
             let Ok(kind) = DefinedKind::new_in(self.minor(), definition) else { continue };
@@ -168,8 +168,8 @@ impl Workspace {
         }
     }
 
-    /// Takes the kinds that were made of a file, and its policies. A kind whose definition is no longer there goes, unless one
-    /// of the file's definitions can't be read.
+    /// Stores the kinds that were compiled from a file, and its policies. A kind whose definition no longer exists is
+    /// removed, unless one of the file's definitions cannot be read.
     pub(super) fn take(&mut self, name: &str, text: &Text, read: &[FilePart], made: Vec<(u64, ManifestKind)>) {
         let before = self.files.remove(name).unwrap_or_default();
         let mut file = File::default();
@@ -234,27 +234,27 @@ impl Workspace {
         self.policies_stamp = hash_of(&texts.concat());
     }
 
-    /// All policies, with what they look up.
+    /// All policies, and the objects that they look up.
     pub(super) fn policy_values(&self) -> impl Iterator<Item = &Value> {
         self.files.values().flat_map(|file| &file.policies)
     }
 
-    /// What a kind was made of; 0 for one that is not known.
+    /// The stamp of a kind; 0 if it is unknown.
     pub(super) fn stamp_of(&self, head: &Head) -> u64 {
         self.stamp_of_kind(&(head.group().to_owned(), head.kind.clone()))
     }
 
-    /// The same by its name.
+    /// The stamp of a kind by its name.
     pub(super) fn stamp_of_kind(&self, kind: &KindName) -> u64 {
         self.stamps.get(kind).copied().unwrap_or_default()
     }
 
-    /// What all kinds and policies were made of.
+    /// The stamp of all kinds and policies.
     pub fn stamp_of_all(&self) -> u64 {
         self.stamps.values().fold(self.policies_stamp, |sum, stamp| sum.wrapping_add(*stamp))
     }
 
-    /// Somebody who may do everything.
+    /// A user with all permissions.
     pub(super) fn administrator(&self) -> RequestUser {
         (self.find_user)(case::administrator())
     }
@@ -264,7 +264,7 @@ impl Workspace {
         self.definition_of(group, kind).map(|(name, _, _)| name)
     }
 
-    /// Where a kind is defined: the name of a file, its text, and the bytes of the definition.
+    /// Where a kind is defined: the name of the file, its text, and the part with the definition.
     pub(super) fn definition_of(&self, group: &str, kind: &str) -> Option<(&str, &Arc<Text>, TextPart)> {
         self.files.iter().find_map(|(name, file)| {
             let text = file.text.as_ref()?;

@@ -1,6 +1,6 @@
 //! A field of a kind, in words.
 //!
-//! In: a schema and the path of a field, `spec.ports.name` (lists and maps need no step of their own). Out: its type, what
+//! Input: a schema and the path of a field, `spec.ports.name` (lists and maps need no step of their own). Output: its type, what
 //! it is for, what it must be, its rules, and the fields below.
 
 pub mod built_in;

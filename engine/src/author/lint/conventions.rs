@@ -1,4 +1,4 @@
-//! What the API conventions say of types, names and structures, by heading.
+//! The API conventions about types, names and structures, by heading.
 
 use super::lints::{
     BOOLEAN, BOOLEAN_NAME, CONDITIONS, CROSS_NAMESPACE, ENUM_CASE, ENUM_TYPE, FLOAT, INT64, KIND_CASE, LIST_TYPE, MAP,
@@ -11,20 +11,20 @@ use crate::crd::{Definition, ServedVersion};
 use crate::schema::structural::{Structural, StructuralOrBool, ValueValidation};
 use crate::value::Value;
 
-/// Integers up to here are exact in floating-point numbers.
+/// The largest integer up to which all are exact in floating-point numbers.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
-/// Words at the end of a name that ask for a unit.
+/// Words at the end of a name that require a unit.
 const DURATIONS: [&str; 8] = ["timeout", "period", "interval", "delay", "duration", "ttl", "deadline", "age"];
 const SIZES: [&str; 2] = ["memory", "bandwidth"];
 
-/// How a node is called.
+/// The name of a node.
 pub struct NodeName<'n> {
     pub name: &'n str,
-    /// Whether its type is one of Kubernetes', and so only the name its author's.
+    /// Whether its type is one of Kubernetes', so that only the name is the author's choice.
     pub is_embedded: bool,
 }
 
-/// What concerns a definition as a whole.
+/// Checks a definition as a whole.
 pub fn look_at_definition(found: &mut VersionFindings<'_>, definition: &Definition) {
     let node = |at| NodeLocation { path: "", at };
     let kind = &definition.spec.names.kind;
@@ -32,7 +32,7 @@ pub fn look_at_definition(found: &mut VersionFindings<'_>, definition: &Definiti
         let message = format!("the kind `{kind}` is not a CamelCase word for one object");
         found.tell(&node("spec.names.kind"), &KIND_CASE, message, KIND_CASE.remedy);
     }
-    // Without the annotation the server refuses it.
+    // Without the annotation, the server refuses the definition.
     let group = &definition.spec.group;
     if is_protected(group) && Approval::of(definition) == Approval::Bypassed {
         let message = format!("the group `{group}` is reserved, and its definition is not approved");
@@ -40,7 +40,7 @@ pub fn look_at_definition(found: &mut VersionFindings<'_>, definition: &Definiti
     }
 }
 
-/// What concerns a version as a whole.
+/// Checks a version as a whole.
 pub fn look_at_version(found: &mut VersionFindings<'_>, version: &ServedVersion, own: &str) {
     if version.structural.properties.contains_key("status") && !version.status {
         let at = format!("{own}.properties[status]");
@@ -53,7 +53,7 @@ pub fn look_at_version(found: &mut VersionFindings<'_>, version: &ServedVersion,
     }
 }
 
-/// What concerns a node of a schema.
+/// Checks a node of a schema.
 pub fn look(
     found: &mut VersionFindings<'_>,
     version: &ServedVersion,
@@ -159,7 +159,7 @@ fn units(
         words.iter().any(|word| {
             let behind = name.to_ascii_lowercase();
             let Some(stem) = behind.strip_suffix(word) else { return false };
-            // A word of its own: `maxAge`, not `storage`.
+            // Only a separate word: `maxAge`, not `storage`.
             stem.is_empty() || name[stem.len()..].starts_with(|first: char| first.is_ascii_uppercase())
         })
     };
@@ -199,7 +199,7 @@ fn names(found: &mut VersionFindings<'_>, node: &NodeLocation<'_>, name: &str) {
     }
 }
 
-/// An object without a namespace can't leave its own.
+/// Checks references that can name an object in another namespace.
 fn references(found: &mut VersionFindings<'_>, node: &NodeLocation<'_>, schema: &Structural, name: &str) {
     let is_reference = ["Ref", "Reference", "Refs", "References"].iter().any(|end| name.ends_with(end));
     let holder = schema.items.as_deref().unwrap_or(schema);

@@ -3,16 +3,16 @@
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// A convention that a new kind or version may follow; those that are in use can't, or have reasons not to.
+    /// A convention that a new kind or version can follow; those in use cannot, or have reasons not to.
     Advice,
-    /// What does not do what it seems to, and can be corrected without harm to stored objects and to clients.
+    /// Something does not do what it seems to, and can be corrected without harm to stored objects and to clients.
     Warning,
     /// The server refuses the definition or the policy, or no object passes.
     Error,
 }
 
 impl Severity {
-    /// All of them, the worst first.
+    /// All severities, the worst first.
     pub const ALL: [Severity; 3] = [Severity::Error, Severity::Warning, Severity::Advice];
 
     /// The severity as a word.
@@ -25,10 +25,10 @@ impl Severity {
     }
 }
 
-/// Something to look for in a definition or a policy.
+/// A check of definitions or policies.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Lint {
-    /// The name that users know it by.
+    /// The name by which users refer to it.
     pub id: &'static str,
     /// The severity of its findings.
     pub severity: Severity,

@@ -1,14 +1,15 @@
-//! Findings that the author of a definition or a policy has turned off.
+//! Findings that the author of a definition or a policy has suppressed.
 
 use super::Finding;
 use super::entry::Lint;
 use super::lints::UNKNOWN_IGNORE;
 use crate::value::Value;
 
-/// The annotation that turns findings off: ids, or `id:path`, with commas between.
+/// The annotation that suppresses findings: ids, or `id:path`, separated by commas.
 pub const ANNOTATION: &str = "skiff.kubeskiff.dev/lint-ignore";
 
-/// Removes what the annotation in `metadata` turns off, and adds ids in it that no lint has.
+/// Removes the findings that the annotation in `metadata` suppresses, and adds a finding for each id in it that no lint
+/// has.
 pub fn apply(metadata: &Value, findings: &mut Vec<Finding>) {
     let ignored = metadata.at(&["annotations", ANNOTATION]).and_then(Value::as_str).unwrap_or_default();
     let entries = ignored.split(',').map(str::trim).filter(|entry| !entry.is_empty());

@@ -1,9 +1,9 @@
-//! What is looked for, with the reasons.
+//! The lints of definitions, with their reasons.
 
 use super::entry::{Lint, Severity};
 use super::of_policies;
 
-/// What stands before the lints in their documentation.
+/// The introduction of the lints' documentation.
 const HEAD: &str = "\
 # Lints
 
@@ -398,7 +398,7 @@ impl Lint {
         LINTS.into_iter().find(|lint| lint.id == id)
     }
 
-    /// Its documentation, as Markdown.
+    /// The documentation of the lint, as Markdown.
     pub fn markdown(&self) -> String {
         let fixed = if self.is_fixed { ", *fixed*" } else { "" };
         let Lint { id, severity, finds, reason, remedy, .. } = self;

@@ -1,7 +1,7 @@
-//! Lints for definitions: violations of the API conventions, and rules that can't do what they seem to.
+//! Lints for definitions: violations of the API conventions, and rules that do not do what they seem to.
 //!
-//! In: a definition. Out: findings, each with an id, the reason and a remedy. A finding is a fact about the definition, never
-//! a guess about objects. Source: "API Conventions" of the Kubernetes community, by heading.
+//! Input: a definition. Output: findings, each with an id, the reason and a remedy. A finding is a fact about the
+//! definition, never a guess about objects. Source: "API Conventions" of the Kubernetes community, by heading.
 
 mod entry;
 mod lints;
@@ -39,46 +39,48 @@ use lints::{DEPRECATED, NOT_STRUCTURAL, REFUSED};
 
 pub(super) use ignore::apply as apply_ignored;
 
-/// Where errors see a schema that all versions share.
+/// The path at which errors report a schema that all versions share.
 const SHARED: &str = "spec.validation.openAPIV3Schema";
 
 /// A finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Which lint found it.
+    /// The lint that found it.
     pub lint: &'static Lint,
-    /// The versions that it is in; empty if it concerns all of them.
+    /// The versions that it is about; empty if it is about all of them.
     pub versions: Vec<String>,
-    /// `spec.ports[*]`; empty for the whole object.
+    /// The field, such as `spec.ports[*]`; empty for the whole object.
     pub path: String,
-    /// Its places within the definition: one for each version, or one.
+    /// Its paths within the definition: one for each version, or one.
     pub places: Vec<String>,
-    /// The finding, described for people.
+    /// The message.
     pub message: String,
-    /// What to write instead.
+    /// What to change.
     pub fix: String,
 }
 
-/// Everything found in a definition, of all severities, but for what its annotation turns off.
+/// Returns all findings in a definition, of all severities, except those that its annotation suppresses.
 ///
-/// What stands in several versions is one finding. Of versions that are deprecated or not served only errors are told.
+/// The same finding in several versions is reported once. For versions that are deprecated or not served only errors
+/// are reported.
 ///
 /// # Errors
-/// A value that does not fit the type of definitions.
+/// The value does not fit the type of definitions.
 pub fn lint(definition: &Value) -> Result<Vec<Finding>, UnmarshalError> {
     lint_in(Minor::NEWEST, definition)
 }
 
-/// [`lint`] in that version of Kubernetes.
+/// Does the same as [`lint`] for version `minor` of Kubernetes.
 ///
 /// # Errors
-/// A value that does not fit the type of definitions.
+/// The value does not fit the type of definitions.
 pub fn lint_in(minor: Minor, definition: &Value) -> Result<Vec<Finding>, UnmarshalError> {
     let PricedKind { kind, schemas, .. } = DefinedKind::priced(minor, definition)?;
     Ok(lint_kind(&kind, &schemas, definition, &|_| true))
 }
 
-/// [`lint`] of a definition that was compiled and priced, as far as it is `wanted`: what nobody asks for is not looked for.
+/// Does the same as [`lint`] for a definition whose rules have been compiled and priced, for lints that are `wanted`:
+/// others are not run.
 pub fn lint_kind(
     kind: &DefinedKind,
     schemas: &Validated,
@@ -127,7 +129,7 @@ fn schema_place(index: usize) -> String {
     format!("spec.versions[{index}].schema.openAPIV3Schema")
 }
 
-/// The server's errors and warnings for the definition.
+/// Adds the server's errors and warnings about the definition.
 fn look_at_definition(kind: &DefinedKind, written: &Value, wanted: &dyn Fn(&Lint) -> bool, told: &mut LintFindings) {
     let mut found = VersionFindings { version: "", is_used: true, wanted, told };
     conventions::look_at_definition(&mut found, &kind.definition);
@@ -154,13 +156,14 @@ fn look_at_definition(kind: &DefinedKind, written: &Value, wanted: &dyn Fn(&Lint
     }
 }
 
-/// Where a node is, for people and within the definition.
+/// The location of a node, as shown to people and as a path within the definition.
 struct NodeLocation<'n> {
     path: &'n str,
     at: &'n str,
 }
 
-/// Where a walk is: it grows and shrinks with it, so that what nests deeply has one path at a time.
+/// The current location of a traversal. It grows and shrinks with the traversal, so that deep nesting needs only one
+/// path at a time.
 struct WalkPath {
     path: String,
     at: String,
@@ -179,13 +182,13 @@ impl WalkPath {
         self.at.extend([".properties[", name, "]"]);
     }
 
-    /// Goes to what lists or maps hold, by the keyword that has their schema.
+    /// Enters the elements of a list or a map, by the keyword that has their schema.
     fn enter_each(&mut self, keyword: &str) {
         self.path.push_str("[*]");
         self.at.extend([".", keyword]);
     }
 
-    /// Goes back to where both had these lengths.
+    /// Goes back to the location at which both paths had these lengths.
     fn leave(&mut self, (path, at): (usize, usize)) {
         self.path.truncate(path);
         self.at.truncate(at);
@@ -196,26 +199,26 @@ impl WalkPath {
     }
 }
 
-/// What is found in a version.
+/// The findings in a version.
 struct VersionFindings<'f> {
     version: &'f str,
-    /// Whether its author still works on the version, and not only keeps it for those who have objects of it.
+    /// Whether the version is still developed, instead of only kept for existing objects.
     is_used: bool,
-    /// What somebody asks for.
+    /// Which lints are enabled.
     wanted: &'f dyn Fn(&Lint) -> bool,
     told: &'f mut LintFindings,
 }
 
-/// All findings, in the order in which they were made.
+/// All findings, in the order in which they were found.
 #[derive(Default)]
 struct LintFindings {
     findings: Vec<Finding>,
-    /// Which of them say the same of the same node, by a hash of that.
+    /// The indices of findings that say the same about the same node, by a hash.
     alike: HashMap<u64, Vec<usize>>,
 }
 
 impl LintFindings {
-    /// Adds a finding, or its versions and places to one that says the same.
+    /// Adds a finding, or adds its versions and paths to an equal one.
     fn add(&mut self, finding: Finding) {
         let alike = self.alike.entry(self.alike.hasher().hash_one(finding.said())).or_default();
         match alike.iter().find(|at| self.findings[**at].said() == finding.said()) {
@@ -233,19 +236,19 @@ impl LintFindings {
 }
 
 impl Finding {
-    /// What it says, and of which node.
+    /// What identifies the finding: its lint, its node and its texts.
     fn said(&self) -> (&str, &str, &str, &str) {
         (self.lint.id, &self.path, &self.message, &self.fix)
     }
 }
 
 impl VersionFindings<'_> {
-    /// Whether a finding of this lint would be told.
+    /// Whether a finding of this lint would be reported.
     fn is_told(&self, lint: &Lint) -> bool {
         (self.is_used || lint.severity == Severity::Error) && (self.wanted)(lint)
     }
 
-    /// Adds a finding, or this version to one that there is already.
+    /// Adds a finding, or adds this version to an equal one.
     fn tell(
         &mut self,
         node: &NodeLocation<'_>,
@@ -276,7 +279,7 @@ fn add_new(known: &mut Vec<String>, others: Vec<String>) {
     }
 }
 
-/// Looks at a node called `name`, which is empty for items, entries and the root, and at all below but for what stands within
+/// Checks a node called `name`, which is empty for items, entries and the root, and all nodes below except those within
 /// an embedded type of Kubernetes.
 fn look_below(
     found: &mut VersionFindings<'_>,
@@ -308,7 +311,7 @@ fn look_below(
     }
 }
 
-/// `spec.ports[*].name`.
+/// Formats a path like `spec.ports[*].name`.
 fn path_of(steps: &[SchemaStep]) -> String {
     let mut path = String::new();
     for step in steps {
@@ -321,7 +324,7 @@ fn path_of(steps: &[SchemaStep]) -> String {
     path
 }
 
-/// Where a node stands in the definition, below a schema that stands at `own`.
+/// The path of a node in the definition, below the schema at `own`.
 fn place_of(own: &str, steps: &[SchemaStep]) -> String {
     steps.iter().fold(own.to_owned(), |place, step| match step {
         SchemaStep::Property(name) => format!("{place}.properties[{name}]"),

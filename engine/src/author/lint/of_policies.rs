@@ -1,4 +1,4 @@
-//! What is looked for in policies, with the reasons.
+//! The lints of policies, with their reasons.
 
 use super::entry::{Lint, Severity};
 

@@ -1,4 +1,4 @@
-//! What older versions of Kubernetes refuse of a definition that the newest one takes, and what they ignore.
+//! What older versions of Kubernetes refuse in a definition that the newest one accepts, and what they ignore.
 
 use super::lints::{OLDER_IGNORES, OLDER_REFUSES};
 use super::{Finding, Lint, LintFindings, NodeLocation, SHARED, VersionFindings, apply_ignored, schema_place};
@@ -12,7 +12,7 @@ use crate::meta::minor::Minor;
 use crate::meta::unmarshal::UnmarshalError;
 use crate::value::Value;
 
-/// Something that is so in some minors, and where.
+/// A fault in some minor versions.
 pub(super) struct OlderFault {
     lint: &'static Lint,
     at: String,
@@ -21,11 +21,11 @@ pub(super) struct OlderFault {
     minors: Vec<Minor>,
 }
 
-/// What the minors `older` refuse or ignore of a definition that `newest` knows: a finding for each place, with the minors in
-/// question.
+/// Returns what the minor versions `older` refuse or ignore of a definition that `newest` accepts: a finding for each
+/// path, with the minor versions concerned.
 ///
 /// # Errors
-/// A value that does not fit the type of definitions.
+/// The value does not fit the type of definitions.
 pub fn older(older: &[Minor], newest: Minor, definition: &Value) -> Result<Vec<Finding>, UnmarshalError> {
     if older.is_empty() {
         return Ok(Vec::new());
@@ -33,10 +33,10 @@ pub fn older(older: &[Minor], newest: Minor, definition: &Value) -> Result<Vec<F
     older_than(older, &DefinedKind::new_in(newest, definition)?, definition)
 }
 
-/// [`older`] of a definition of which the newest minor makes `newest`.
+/// Does the same as [`older`] for a definition that the newest minor version compiles to `newest`.
 ///
 /// # Errors
-/// A value that does not fit the type of definitions.
+/// The value does not fit the type of definitions.
 pub fn older_than(older: &[Minor], newest: &DefinedKind, definition: &Value) -> Result<Vec<Finding>, UnmarshalError> {
     let mut told: Vec<OlderFault> = Vec::new();
     for &minor in older {
@@ -44,7 +44,7 @@ pub fn older_than(older: &[Minor], newest: &DefinedKind, definition: &Value) -> 
         let is_new = |error: &&Error| !newest.errors.iter().any(|known| known.field == error.field);
         for error in kind.errors.iter().filter(is_new) {
             let at = error.field.replacen(SHARED, &schema_place(0), 1);
-            // What follows from a fault is told with it.
+            // Consequential faults follow in the detail's other lines.
             let detail = error.detail.lines().next().unwrap_or_default();
             note(&mut told, minor, &OLDER_REFUSES, &at, format!("{}: {detail}", error.field), &remedy(error));
         }
@@ -53,7 +53,7 @@ pub fn older_than(older: &[Minor], newest: &DefinedKind, definition: &Value) -> 
     Ok(findings(told, &newest.definition.metadata))
 }
 
-/// What is told of an object with this metadata.
+/// Turns the faults into findings about an object with this metadata.
 pub(super) fn findings(told: Vec<OlderFault>, metadata: &Value) -> Vec<Finding> {
     let mut all = LintFindings::default();
     let mut found = VersionFindings { version: "", is_used: true, wanted: &|_| true, told: &mut all };
@@ -67,7 +67,7 @@ pub(super) fn findings(told: Vec<OlderFault>, metadata: &Value) -> Vec<Finding> 
     findings
 }
 
-/// What that version leaves aside without a word, or with a warning.
+/// Adds what that version ignores silently or with a warning.
 fn ignored(
     told: &mut Vec<OlderFault>,
     minor: Minor,
@@ -135,7 +135,7 @@ pub(super) fn note(
     }
 }
 
-/// What to do about an error of an older version.
+/// The remedy for an error of an older version.
 pub(super) fn remedy(error: &Error) -> String {
     match &error.subject {
         ErrorSubject::EstimatedCost => {
@@ -146,7 +146,7 @@ pub(super) fn remedy(error: &Error) -> String {
     }
 }
 
-/// Which function of newer versions an expression is to do without, and since when new ones may use it.
+/// The remedy for the use of a function that the older version does not have.
 fn newer_function(faults: &[ExpressionFault]) -> Option<String> {
     let (name, since) = faults
         .iter()
@@ -155,7 +155,7 @@ fn newer_function(faults: &[ExpressionFault]) -> Option<String> {
     Some(format!("do without `{name}`, which new expressions may use since {since}"))
 }
 
-/// `1.29`, `1.29 to 1.31`, `1.29, 1.31`.
+/// Formats minor versions as `1.29`, `1.29 to 1.31` or `1.29, 1.31`.
 fn span(minors: &[Minor]) -> String {
     match minors {
         [first, .., last] if usize::from(last.number() - first.number()) + 1 == minors.len() => {

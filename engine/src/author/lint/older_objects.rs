@@ -1,5 +1,5 @@
-//! What older versions of Kubernetes refuse or ignore of an object of a built-in kind that the newest one takes: of a policy, a
-//! Deployment, anything that the server has from the start.
+//! What older versions of Kubernetes refuse or ignore of an object of a built-in kind that the newest one accepts: of a
+//! policy, a Deployment, or any other kind that the server has from the start.
 
 use super::Finding;
 use super::lints::{OLDER_IGNORES, OLDER_REFUSES};
@@ -9,8 +9,9 @@ use crate::meta::minor::Minor;
 use crate::value::Value;
 use crate::work;
 
-/// What the minors `older` refuse or ignore of `object`: a finding for each place, with the minors in question. Nothing where
-/// the object is not of a kind that `newest` has by default, or can't be read.
+/// Returns what the minor versions `older` refuse or ignore of `object`: a finding for each path, with the minor
+/// versions concerned. There are none if the object is not of a kind that `newest` serves by default, or cannot be
+/// decoded.
 pub fn older_object(older: &[Minor], newest: Minor, object: &Value) -> Vec<Finding> {
     let (api_version, kind) = (object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
     let written = |minor| Some(BuiltIn::of_in(minor, api_version, kind)?.write(object, None));
@@ -29,12 +30,12 @@ pub fn older_object(older: &[Minor], newest: Minor, object: &Value) -> Vec<Findi
     findings(told, object.get("metadata").unwrap_or(&Value::Null))
 }
 
-/// What that version says that the newest one does not say.
+/// Adds what that version reports and the newest one does not.
 fn compare(told: &mut Vec<OlderFault>, minor: Minor, older: &Checked, newest: &Checked, written: &Value) {
     let is_new = |field: &str| !newest.errors.iter().any(|known| known.error.field == field);
     for rejected in older.errors.iter().filter(|rejected| is_new(&rejected.error.field)) {
         let error = &rejected.error;
-        // What follows from a fault is told with it.
+        // Consequential faults follow in the detail's other lines.
         let detail = error.detail.lines().next().unwrap_or_default();
         note(told, minor, &OLDER_REFUSES, &error.field, format!("{}: {detail}", error.field), &remedy(error));
     }
@@ -45,26 +46,26 @@ fn compare(told: &mut Vec<OlderFault>, minor: Minor, older: &Checked, newest: &C
     }
     let mut dropped = Vec::new();
     collect_dropped(&newest.prepared, &older.prepared, written, "", &mut dropped);
-    // What is not known is told already.
+    // Unknown fields have already been reported.
     for field in dropped.into_iter().filter(|field| !unknown.iter().any(|known| is_within(field, known))) {
         let message = format!("`{field}` is dropped unless its feature gate is open");
         note(told, minor, &OLDER_IGNORES, &field, message, OLDER_IGNORES.remedy);
     }
 }
 
-/// Whether a field is another one, or stands within it.
+/// Whether a field is the other one, or within it.
 fn is_within(field: &str, other: &str) -> bool {
     field.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-/// The paths of written fields that `newest` has and `older` lacks, the outermost of each.
+/// Collects the paths of written fields that `newest` has and `older` lacks; only the outermost path of each.
 fn collect_dropped(newest: &Value, older: &Value, written: &Value, path: &str, dropped: &mut Vec<String>) {
     work::step();
     match (newest, older) {
         (Value::Object(newest), Value::Object(older)) => {
             for (name, value) in newest.iter() {
                 let path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
-                // What the server sets by itself is not lost.
+                // Fields that the server sets itself are not lost.
                 let Some(written) = written.get(name) else { continue };
                 match older.get(name) {
                     Some(other) => collect_dropped(value, other, written, &path, dropped),
@@ -82,7 +83,7 @@ fn collect_dropped(newest: &Value, older: &Value, written: &Value, path: &str, d
     }
 }
 
-/// What to do where a version is not served: the versions that are, and since when this one is.
+/// The remedy if a version is not served: the versions that are, and the first release that serves this one.
 fn other_versions(minor: Minor, object: &Value) -> String {
     let (api_version, kind) = (object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
     let since = Minor::all().find(|later| *later > minor && BuiltIn::of_in(*later, api_version, kind).is_some());
@@ -157,7 +158,7 @@ spec: {hostnameOverride: x, containers: [{name: c, image: i}]}
 
     #[test]
     fn what_a_newer_server_sets_by_itself_is_not_lost() {
-        // Generations of pods came with 1.33, and selectors with the keys beside them with 1.34.
+        // Pods have a generation since 1.33, and the spread selectors include the keys beside them since 1.34.
         let pod = "
 apiVersion: v1
 kind: Pod

@@ -1,4 +1,4 @@
-//! The errors of rules beside their faults: what they cost, what they read, and what they can come to.
+//! Lints of rules: what they cost, what they read, and their possible results.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,7 +13,7 @@ use crate::crd::validate::expressions::{RuleCosts, SchemaCosts, SchemaStep};
 use crate::schema::rules::compile::CompiledExpression;
 use crate::schema::structural::Structural;
 
-/// What all rules of a schema, which is at `own` in its definition, cost and do.
+/// Checks all rules of a schema, which is at `own` in its definition.
 pub fn look(found: &mut VersionFindings<'_>, root: &Structural, costs: &SchemaCosts, own: &str) {
     if costs.total >= SCHEMA_ESTIMATE_MAX / 2 {
         let share = percent(costs.total, SCHEMA_ESTIMATE_MAX);
@@ -41,7 +41,7 @@ pub fn look(found: &mut VersionFindings<'_>, root: &Structural, costs: &SchemaCo
     }
 }
 
-/// What each rule of a schema can come to, with the path of its node and its text.
+/// The possible results of each rule of a schema, with the path of its node and its text.
 pub fn decisions<'c>(
     root: &'c Structural,
     costs: &'c SchemaCosts,
@@ -62,7 +62,7 @@ fn percent(cost: u64, limit: u64) -> f64 {
     cost as f64 * 100.0 / limit as f64
 }
 
-/// Rules that take half of what one may cost, or more.
+/// Reports a rule that takes at least half of the cost limit.
 fn cost(found: &mut VersionFindings<'_>, node: &NodeLocation<'_>, root: &Structural, rule: &RuleCosts) {
     if rule.cost < EXPRESSION_ESTIMATE_MAX / 2 || !found.is_told(&RULE_COST) {
         return;
@@ -81,7 +81,7 @@ fn cost(found: &mut VersionFindings<'_>, node: &NodeLocation<'_>, root: &Structu
     found.tell(node, &RULE_COST, message, fix);
 }
 
-/// The fields that rules demand, by the ways to their nodes: where one is absent, it is they that tell.
+/// The fields that rules require, by the paths of their nodes: if one is absent, those rules report it.
 fn demanded(costs: &SchemaCosts) -> HashMap<&[SchemaStep], HashSet<String>> {
     let mut demanded: HashMap<&[SchemaStep], HashSet<String>> = HashMap::new();
     for rule in &costs.rules {
@@ -91,7 +91,7 @@ fn demanded(costs: &SchemaCosts) -> HashMap<&[SchemaStep], HashSet<String>> {
     demanded
 }
 
-/// The fields of `self` that an expression holds for only where they are there: `has(self.a) && has(self.b)`.
+/// Collects the fields of `self` that must be present for an expression to be true: `has(self.a) && has(self.b)`.
 fn asked_for(expr: &Expr, found: &mut HashSet<String>) {
     match &expr.kind {
         ExprKind::Call(call) if call.function == operators::LOGICAL_AND => {
@@ -106,7 +106,7 @@ fn asked_for(expr: &Expr, found: &mut HashSet<String>) {
     }
 }
 
-/// Rules that can't fail, that never hold, and that end in an error where an optional field is absent.
+/// Reports rules that are always or never true, and those that end in an error if an optional field is absent.
 fn verdict(
     found: &mut VersionFindings<'_>,
     node: &NodeLocation<'_>,
@@ -115,7 +115,7 @@ fn verdict(
     (decision, absent): (&RuleDecision, &[String]),
 ) {
     let text = one_line(&rule.rule.rule);
-    // A rule that reads no variable comes to the same for all objects, whatever functions it calls.
+    // A rule that reads no variable has the same result for all objects, whatever functions it calls.
     let constant = match expression.program.evaluate(&[None, None], CALL_LIMIT).result {
         Ok(Cel::Bool(truth)) => Some(truth),
         _ => None,

@@ -1,8 +1,9 @@
-//! Types of Kubernetes that schemas embed, known by their fields.
+//! Kubernetes types that schemas embed, recognised by their fields.
 //!
-//! In: a node of a schema. Out: the type whose fields it has. The generators of definitions write a Go struct out wherever it
-//! is used, and nothing in the result names it; so what counts is how many of its fields have names and types of that struct,
-//! and how rare these names are. A node that is taken for another type only hides advice about it.
+//! Input: a node of a schema. Output: the type whose fields it has. The generators of definitions write out a Go struct
+//! wherever it is used, and nothing in the result names it. So what counts is how many of the node's fields have the
+//! names and types of that struct, and how rare these names are. A node that is mistaken for another type only hides
+//! advice about it.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -24,16 +25,16 @@ const PACKAGES: [&str; 10] = [
     "storage.v1",
     "admissionregistration.v1",
 ];
-/// A name that no more types have says much.
+/// A field name is rare if at most this many types have it.
 const RARE_MAX: usize = 12;
-/// So many fields alike are not an accident, however many more there are.
+/// This many matching fields are not a coincidence, however many others there are.
 const MANY: usize = 10;
 
 /// The types that may be embedded.
 struct EmbeddableTypes {
-    /// Each with how many fields its JSON has.
+    /// The types, each with the number of its fields in JSON.
     types: Vec<(&'static Message, usize)>,
-    /// The types that have a field of a name, by their numbers.
+    /// The types that have a field with a name, by their indices.
     by_field: HashMap<&'static str, Vec<(usize, &'static Field)>>,
 }
 
@@ -41,7 +42,7 @@ static KNOWN: LazyLock<EmbeddableTypes> = LazyLock::new(|| {
     let mut known = EmbeddableTypes { types: Vec::new(), by_field: HashMap::new() };
     for message in PACKAGES.iter().flat_map(|package| types::structs(package)).map(types::Named::message) {
         for member in message.members() {
-            // Of fields with the same name the first one counts.
+            // Of several fields with the same name, the first one counts.
             let Some(field) = message.member(member.json) else { continue };
             known.by_field.entry(member.json).or_default().push((known.types.len(), field));
         }
@@ -50,13 +51,13 @@ static KNOWN: LazyLock<EmbeddableTypes> = LazyLock::new(|| {
     known
 });
 
-/// The type that the node at `path` embeds. The node may have further fields, where the type was embedded inline.
+/// The type that the node at `path` embeds. The node may have further fields if the type was embedded inline.
 pub fn embedded(schema: &Structural, path: &str) -> Option<&'static Message> {
-    // What a kind itself has in its spec and status is its author's, however much it looks like a Deployment's.
+    // The spec and the status of a kind itself are the author's, however much they resemble a Deployment's.
     if schema.properties.is_empty() || ["", "status"].contains(&path) {
         return None;
     }
-    // How many fields of each type are alike, and the types that have any.
+    // The number of matching fields of each type, and the types that have any.
     let mut counts = vec![0_usize; KNOWN.types.len()];
     let mut alike: Vec<usize> = Vec::new();
     let mut rare = 0;
@@ -72,7 +73,8 @@ pub fn embedded(schema: &Structural, path: &str) -> Option<&'static Message> {
     }
     let number = alike.into_iter().max_by_key(|number| {
         let (message, all) = KNOWN.types[*number];
-        // Of those that fit alike the one that lacks least, and then the plainest: its name only makes the choice certain.
+        // Of equally good types, the one that lacks the fewest fields, then the one with the shortest name; the name
+        // only makes the choice deterministic.
         (counts[*number], Reverse(all), Reverse(message.name.len()), message.name)
     })?;
     let ((message, all), count) = (KNOWN.types[number], counts[number]);
@@ -84,7 +86,7 @@ pub fn embedded(schema: &Structural, path: &str) -> Option<&'static Message> {
     (is_inline || path != "spec" && (is_whole || is_older || is_part)).then_some(message)
 }
 
-/// Whether values of a field of a Go type are such as `schema` lets in.
+/// Whether `schema` accepts values of a field of a Go type.
 fn holds(field: &Field, schema: &Structural) -> bool {
     let type_ = schema.generic.type_.as_str();
     let wanted = match (field.shape, field.kind) {

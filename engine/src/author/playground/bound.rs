@@ -1,4 +1,4 @@
-//! A bound that makes a rule cheaper, written into the definition.
+//! Writes a bound that makes a rule cheaper into the definition.
 
 use super::inputs::{Inputs, Pane, is_definition};
 use crate::author::fix;
@@ -7,8 +7,8 @@ use crate::value::Value;
 /// The keywords that bound the size of a value.
 const KEYWORDS: [&str; 3] = ["maxItems", "maxProperties", "maxLength"];
 
-/// The definitions with bounds set, as remedies of rules have them: `wanted` has the `name` of the definition, the `version` and the
-/// `bounds` (`steps`, `keyword`, `limit`). `None` where the edit can't be made so that the text says just that.
+/// Returns the definitions with the bounds of a rule's remedy set: `wanted` has the `name` of the definition, the
+/// `version` and the `bounds` (`steps`, `keyword`, `limit`). Returns `None` if no edit gives exactly that.
 pub fn add_bound(inputs: &Inputs, wanted: &Value) -> Option<String> {
     let name = wanted.str_at(&["name"]);
     let (at, document) =

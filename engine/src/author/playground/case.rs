@@ -1,4 +1,4 @@
-//! A case of a suite that expects what comes of the inputs now.
+//! Makes a suite's case that expects the current result of the inputs.
 
 use super::inputs::{Inputs, Pane};
 use super::{FindUser, catalog};
@@ -8,10 +8,10 @@ use crate::author::suite::{self, Coverage, SuiteStage};
 use crate::object;
 use crate::value::{Value, yaml};
 
-/// Where the suite looks for the definitions.
+/// The file in which the suite looks for the definitions.
 const FILE: &str = "definition.yaml";
 
-/// A suite of one case, as YAML; `None` where there is no verdict.
+/// Returns a suite with one case, as YAML; `None` if there is no verdict.
 pub fn case(inputs: &Inputs, policies: &Policies, find_user: FindUser<'_>) -> Option<String> {
     let catalog = catalog(inputs, inputs.minor(), &mut Vec::new());
     let written = inputs.case()?;

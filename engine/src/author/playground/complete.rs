@@ -1,4 +1,4 @@
-//! What may be typed next: the completion of editors, over the texts of the page.
+//! The completions of editors, for the texts of the page.
 
 use super::inputs::{Inputs, Pane};
 use super::shown::{number, shortened};
@@ -12,8 +12,8 @@ use crate::object;
 use crate::value::Value;
 use crate::value::yaml::TextPosition;
 
-/// What may stand where somebody types: how many characters before the cursor it replaces, and the choices, each with what
-/// is put there (`apply`).
+/// The completions at a position: how many characters before the cursor are replaced, and the choices, each with the
+/// text that is inserted (`apply`).
 ///
 /// `line` and `column` count from 0, the column in characters.
 pub fn complete(inputs: &Inputs, pane: Pane, line: usize, column: usize, find_user: UserLookup) -> Value {
@@ -30,7 +30,7 @@ pub fn complete(inputs: &Inputs, pane: Pane, line: usize, column: usize, find_us
     }
     let offered = workspace.complete(pane.name(), &text, text.position(offset));
     let Some(first) = offered.first() else { return show(0, Vec::new()) };
-    // All of them replace the same. A quote that is open stays, and is not a part of the words to choose from.
+    // All of them replace the same range. An open quote is kept, and is not part of the words to choose from.
     let written = &text.as_str()[text.offset(first.edit.range.start)..offset];
     let quote = &written[..usize::from(written.starts_with(['"', '\'']))];
     let replaced = written.chars().count() - quote.len();
@@ -41,7 +41,7 @@ fn show(replaced: usize, choices: Vec<Value>) -> Value {
     object! { "replaced" => number(replaced as u64), "choices" => choices }
 }
 
-/// A choice, as editors draw it.
+/// A choice, in the form that the page's editor expects.
 fn choice(completion: &CompletionItem, quote: &str) -> Value {
     let CompletionItem { label, sign, detail, documentation, is_required, edit } = completion;
     let kind = match sign {
@@ -61,7 +61,7 @@ fn choice(completion: &CompletionItem, quote: &str) -> Value {
     }
 }
 
-/// The definitions without what is being typed, which may be no YAML yet.
+/// The definitions without the text that is being typed, which may not be valid YAML yet.
 fn without_typed(text: &str, offset: usize) -> String {
     let part = part_at(text, offset).range;
     let Cursor { slot, .. } = cursor(&text[part.clone()], offset - part.start);
@@ -71,7 +71,7 @@ fn without_typed(text: &str, offset: usize) -> String {
     [&text[..start], &text[end..]].concat()
 }
 
-/// The kind of an object that says no more than its name, or not even that: then it is of the first kind.
+/// The kind to assume for an object without an API version, or even without a kind: then the first kind.
 fn assumed(text: &str, offset: usize, catalog: &Catalog) -> Head {
     let head = Head::of_text(&text[part_at(text, offset).range]);
     let is_meant = |kind: &str| head.kind.is_empty() || head.kind == kind;

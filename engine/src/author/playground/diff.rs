@@ -1,21 +1,21 @@
-//! The lines that two texts have in common, and those that only one of them has.
+//! A line diff of two texts.
 
 use crate::work;
 
-/// How many differences are looked for; texts that differ in more are shown one after the other.
+/// The maximum number of differences; if there are more, the texts are shown one after the other.
 const DIFFERENCES_MAX: usize = 400;
 
 /// A line of a diff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line<'t> {
-    /// `" "` for a line of both, `"-"` for one of the first text, `"+"` for one of the second.
+    /// `" "` for a line of both texts, `"-"` for one of the first text, `"+"` for one of the second.
     pub mark: &'static str,
-    /// The line without its end.
+    /// The line without its line break.
     pub text: &'t str,
 }
 
-/// All lines of both texts in their order, with the fewest marks. Source: E. W. Myers, "An O(ND) Difference Algorithm and
-/// Its Variations", 1986.
+/// All lines of both texts in order, with the fewest marks. Source: E. W. Myers, "An O(ND) Difference Algorithm and Its
+/// Variations", 1986.
 pub fn lines<'t>(before: &'t str, after: &'t str) -> Vec<Line<'t>> {
     let (one, other): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let head = one.iter().zip(&other).take_while(|(one, other)| one == other).count();
@@ -28,9 +28,10 @@ pub fn lines<'t>(before: &'t str, after: &'t str) -> Vec<Line<'t>> {
     [mark(" ", &one[..head]), changed, mark(" ", &one[one.len() - tail..])].concat()
 }
 
-/// The shortest way from one list of lines to the other; `None` where that is too long.
+/// The shortest edit script from one list of lines to the other; `None` if it is too long.
 fn between<'t>(one: &[&'t str], other: &[&'t str]) -> Option<Vec<Line<'t>>> {
-    // For each diagonal (how far ahead the first list is), the furthest line of the first; of every number of differences.
+    // For each diagonal (how far the first list is ahead), the furthest line of the first list. `rounds` has that for
+    // every number of differences.
     let mut furthest = vec![0_usize; 2 * DIFFERENCES_MAX + 3];
     let center = DIFFERENCES_MAX + 1;
     let mut rounds = Vec::new();
@@ -55,7 +56,7 @@ fn between<'t>(one: &[&'t str], other: &[&'t str]) -> Option<Vec<Line<'t>>> {
     None
 }
 
-/// The lines on the way that was found, from its end.
+/// The lines of the edit script that was found, from its end.
 fn walk_back<'t>(one: &[&'t str], other: &[&'t str], rounds: &[Vec<usize>], differences: usize) -> Vec<Line<'t>> {
     let center = DIFFERENCES_MAX + 1;
     let (mut x, mut y) = (one.len(), other.len());

@@ -1,4 +1,4 @@
-//! What lints find in definitions and policies, with the fixes that can be made.
+//! The findings of lints in definitions and policies, with the available fixes.
 
 use super::inputs::{Inputs, Marker, Pane, is_definition};
 use super::shown::{SHOWN_MAX, line, number, shortened};
@@ -11,13 +11,13 @@ use crate::object;
 use crate::value::Value;
 use crate::value::yaml::TextPosition;
 
-/// A finding, and the document that it is about.
+/// A finding and the index of its document.
 struct DocumentFinding {
     document: usize,
     finding: Finding,
 }
 
-/// The findings, those that refuse the definition first; advice is left out of the markers.
+/// The findings, errors first; advice has no markers.
 pub fn find(inputs: &Inputs, minor: Minor, markers: &mut Vec<Marker>) -> Value {
     let documents = inputs.documents(Pane::Definition);
     let mut shown: Vec<Value> = Vec::new();
@@ -58,7 +58,8 @@ fn show(at: usize, DocumentFinding { finding, .. }: &DocumentFinding, place: Opt
     }
 }
 
-/// The definitions with the fix of the finding of that number made; `None` where there is none that can be proved.
+/// Returns the definitions with the fix of the finding of that number applied; `None` if there is no fix that can be
+/// verified.
 pub fn fix(inputs: &Inputs, number: usize) -> Option<String> {
     let found = all(inputs, inputs.minor()).into_iter().nth(number)?;
     let document = inputs.index_in_text(found.document);
@@ -69,7 +70,7 @@ pub fn fix(inputs: &Inputs, number: usize) -> Option<String> {
 fn all(inputs: &Inputs, minor: Minor) -> Vec<DocumentFinding> {
     let mut found = Vec::new();
     for (document, manifest) in inputs.manifests().enumerate().filter(|(_, manifest)| is_definition(manifest)) {
-        // What is not a definition is told of by itself.
+        // An invalid definition is reported elsewhere.
         let findings = lint_in(minor, manifest).unwrap_or_default();
         found.extend(findings.into_iter().map(|finding| DocumentFinding { document, finding }));
     }

@@ -1,4 +1,4 @@
-//! The texts that were typed, read as far as they can be.
+//! The texts of the page, parsed as far as they are valid.
 
 use thiserror::Error;
 
@@ -18,16 +18,16 @@ pub enum Pane {
     Definition,
     /// The object that is written.
     Object,
-    /// What it was before.
+    /// The object before the write.
     Old,
-    /// Who asks, and for what.
+    /// The request: the user and the operation.
     Request,
 }
 
 impl Pane {
     const ALL: [Pane; 4] = [Pane::Definition, Pane::Object, Pane::Old, Pane::Request];
 
-    /// The name of its field.
+    /// The name of its field in the input.
     pub const fn name(self) -> &'static str {
         match self {
             Pane::Definition => "definition",
@@ -37,13 +37,13 @@ impl Pane {
         }
     }
 
-    /// The pane of that name.
+    /// The pane with that name.
     pub fn named(name: &str) -> Option<Pane> {
         Pane::ALL.into_iter().find(|pane| pane.name() == name)
     }
 }
 
-/// Something to underline.
+/// A diagnostic at a position of a text.
 pub struct Marker {
     pane: Pane,
     place: Option<TextPosition>,
@@ -52,17 +52,17 @@ pub struct Marker {
 }
 
 impl Marker {
-    /// What keeps the object from being admitted.
+    /// Makes a marker for something that prevents the object's admission.
     pub fn error(pane: Pane, place: Option<TextPosition>, message: impl Into<String>) -> Marker {
         Marker { pane, place, severity: "error", message: message.into() }
     }
 
-    /// What does not.
+    /// Makes a marker for something that does not prevent admission.
     pub fn warning(pane: Pane, place: Option<TextPosition>, message: impl Into<String>) -> Marker {
         Marker { severity: "warning", ..Marker::error(pane, place, message) }
     }
 
-    /// For the page: a marker without a place stands at the first line.
+    /// The JSON for the page; a marker without a position is at the first line.
     pub fn show(&self) -> Value {
         let TextPosition { line, column } = self.place.unwrap_or(TextPosition { line: 1, column: 1 });
         object! {
@@ -75,10 +75,10 @@ impl Marker {
     }
 }
 
-/// Fields of a question that can't be read.
+/// A field of the input that is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum InputError {
-    /// The field is not a text.
+    /// The field is not a string.
     #[error("`{0}` is not a text")]
     NotText(&'static str),
     /// The field `minors` is not a list of versions.
@@ -86,23 +86,23 @@ pub enum InputError {
     Minors(#[from] MinorError),
 }
 
-/// The texts.
+/// The texts, with their documents.
 pub struct Inputs {
     texts: [String; 4],
     documents: [Vec<Located>; 4],
     broken: Vec<(Pane, Broken)>,
-    /// The number of each document of the definitions in its text: empty ones count.
+    /// The index of each document of the definitions in its text, in which empty ones count.
     indices: Vec<usize>,
-    /// The minors of Kubernetes that are asked, in rising order; at least one.
+    /// The minor versions of Kubernetes to evaluate, in ascending order; at least one.
     minors: Vec<Minor>,
 }
 
 impl Inputs {
-    /// Reads the fields `definition`, `object`, `old` and `request` of `sent`, and `minors`, a list as [`Minor::parse_list`]
-    /// reads it; one that is missing is empty.
+    /// Reads the fields `definition`, `object`, `old` and `request` of `sent`, and `minors`, a list as
+    /// [`Minor::parse_list`] reads it. A missing field is empty.
     ///
     /// # Errors
-    /// A field that is not a text, or minors that are not versions.
+    /// A field is not a string, or `minors` is not a list of versions.
     pub fn read(sent: &Value) -> Result<Inputs, InputError> {
         let mut inputs = Inputs {
             texts: Default::default(),
@@ -127,7 +127,7 @@ impl Inputs {
                         inputs.documents[at].push(located);
                     }
                     Err(mut broken) => {
-                        // A reader may come to the end of a text before it misses something.
+                        // The parser may only notice after the end of the text that something is missing.
                         let last = inputs.texts[at].trim_end().lines().count().max(1);
                         broken.place.line = broken.place.line.min(last);
                         inputs.broken.push((pane, broken));
@@ -138,17 +138,17 @@ impl Inputs {
         Ok(inputs)
     }
 
-    /// The minors of Kubernetes that are asked, in rising order; at least one.
+    /// The minor versions of Kubernetes to evaluate, in ascending order; at least one.
     pub fn minors(&self) -> &[Minor] {
         &self.minors
     }
 
-    /// The newest of them, which is told of in full.
+    /// The newest of them, whose results are shown in full.
     pub fn minor(&self) -> Minor {
         self.minors.last().copied().unwrap_or_default()
     }
 
-    /// What can't be read, and keys that stand twice.
+    /// Markers for documents that cannot be parsed, and for duplicate keys.
     pub fn faults(&self) -> Vec<Marker> {
         let broken = self.broken.iter().map(|(pane, fault)| Marker::error(*pane, Some(fault.place), &*fault.problem));
         let repeated = Pane::ALL.into_iter().flat_map(|pane| {
@@ -158,7 +158,7 @@ impl Inputs {
         broken.chain(repeated).collect()
     }
 
-    /// Whether a part of this text can't be read.
+    /// Whether a part of this text cannot be parsed.
     pub fn is_broken(&self, pane: Pane) -> bool {
         self.broken.iter().any(|(broken, _)| *broken == pane)
     }
@@ -168,7 +168,7 @@ impl Inputs {
         &self.texts[pane as usize]
     }
 
-    /// What can be read of a text.
+    /// The documents of a text that can be parsed.
     pub fn documents(&self, pane: Pane) -> &[Located] {
         &self.documents[pane as usize]
     }
@@ -188,7 +188,7 @@ impl Inputs {
         self.documents(Pane::Definition).iter().filter(|document| is_definition(&document.value))
     }
 
-    /// The number of a document of the definitions in its text.
+    /// The index of a document of the definitions in its text.
     pub fn index_in_text(&self, at: usize) -> usize {
         self.indices.get(at).copied().unwrap_or_default()
     }
@@ -198,7 +198,7 @@ impl Inputs {
         self.manifests().any(is_policy)
     }
 
-    /// What is asked for; `None` where there is no object.
+    /// The write to evaluate; `None` if there is no object.
     pub fn case(&self) -> Option<Case> {
         let object = self.first(Pane::Object)?.value.clone();
         let request = self.first(Pane::Request).map_or(Value::Null, |document| document.value.clone());
@@ -214,7 +214,7 @@ impl Inputs {
     }
 }
 
-/// The newest where nothing is asked for.
+/// The minor versions in the input; by default the newest.
 fn minors(sent: Option<&Value>) -> Result<Vec<Minor>, InputError> {
     match sent {
         None | Some(Value::Null) => Ok(vec![Minor::NEWEST]),

@@ -1,4 +1,4 @@
-//! What the minors of Kubernetes that are asked for say alike, and what not.
+//! A comparison of the results for the chosen minor versions of Kubernetes.
 
 use super::inputs::Inputs;
 use super::shown::{SHOWN_MAX, number, shortened};
@@ -7,8 +7,8 @@ use crate::meta::minor::Minor;
 use crate::object;
 use crate::value::Value;
 
-/// Each minor with its verdict, the cost of its rules and its findings, and what only some of them say; null where one is
-/// asked. `newest` is what the newest says, `ask` gives the same of another.
+/// Each minor version with its verdict, the cost of its rules and its findings, and what only some of them report; null
+/// if there is only one. `newest` is the result for the newest, `ask` computes that for another.
 pub fn show(inputs: &Inputs, newest: &Value, ask: &dyn Fn(Minor) -> Value) -> Value {
     let minors = inputs.minors();
     let [older @ .., last] = minors else { return Value::Null };
@@ -32,7 +32,7 @@ pub fn show(inputs: &Inputs, newest: &Value, ask: &dyn Fn(Minor) -> Value) -> Va
     }
 }
 
-/// The dearest schema counts: each has a limit of its own.
+/// A summary of one result. It shows the most expensive schema, because each schema has its own limit.
 fn summary(minor: Minor, answer: &Value) -> Value {
     let costs = answer.items_at(&["rules"]).iter();
     let dearest = costs.max_by_key(|costs| costs.get("total").and_then(Value::as_i64));
@@ -47,7 +47,7 @@ fn summary(minor: Minor, answer: &Value) -> Value {
     }
 }
 
-/// What an answer says, a line each.
+/// The contents of a result, one line each.
 fn say(answer: &Value) -> Said {
     let outcome = answer.str_at(&["verdict", "outcome"]);
     let mut lines = Vec::new();

@@ -1,10 +1,10 @@
-//! What a definition says to an object, all of it at once: the answers that the page of `skiff playground` shows.
+//! How definitions and policies judge an object: the results that the page of `skiff playground` shows.
 //!
-//! In: texts as somebody types them: definitions and policies, an object, what it was before, and the rest of the request
-//! (`user`, `namespace`, `params`, `operation`, `subresource`, as a case of a suite has them). Out: JSON values with the
-//! verdict, each rule with its cost and with the values of its parts, what was defaulted and pruned, findings, and a case of
-//! a suite. Texts that can't be read are told of with their lines, and hide nothing else. How long it takes is bounded by
-//! whoever watches over the work ([`crate::work`]).
+//! Input: texts as they are being typed: definitions and policies, an object, the object before the write, and the rest
+//! of the request (`user`, `namespace`, `params`, `operation`, `subresource`, as in a suite's case). Output: JSON
+//! values with the verdict, each rule with its cost and the values of its parts, what was defaulted and pruned,
+//! findings, and a suite's case. Texts that cannot be parsed are reported with their lines, and do not hide anything
+//! else. The overseer of the work bounds how long it takes ([`crate::work`]).
 
 mod bound;
 mod case;
@@ -36,17 +36,17 @@ pub use findings::fix;
 pub use inputs::{InputError, Inputs};
 pub use user::with_user;
 
-/// The request with another value of a parameter: [`params::with_param`] of the kinds of the inputs.
+/// Returns the request with another value of a parameter: [`params::with_param`] for the kinds of the inputs.
 pub fn with_param(inputs: &Inputs, wanted: &Value) -> Option<String> {
     params::with_param(inputs, &catalog(inputs, inputs.minor(), &mut Vec::new()), wanted)
 }
 
 pub use inputs::Pane;
 
-/// The user that a UserInfo describes.
+/// Finds the user that a UserInfo describes.
 pub type FindUser<'w> = &'w dyn Fn(Value) -> RequestUser;
 
-/// All that can be said of the inputs. `policies` are those among [`Inputs::manifests`].
+/// Returns all results for the inputs. `policies` are those among [`Inputs::manifests`].
 pub fn evaluate(inputs: &Inputs, policies: &Policies, find_user: FindUser<'_>) -> Value {
     let mut answer = evaluate_in(inputs.minor(), inputs, policies, find_user);
     let minors = minors::show(inputs, &answer, &|minor| evaluate_in(minor, inputs, policies, find_user));
@@ -54,7 +54,7 @@ pub fn evaluate(inputs: &Inputs, policies: &Policies, find_user: FindUser<'_>) -
     answer
 }
 
-/// What one minor of Kubernetes says.
+/// The results for one minor version of Kubernetes.
 fn evaluate_in(minor: Minor, inputs: &Inputs, policies: &Policies, find_user: FindUser<'_>) -> Value {
     let mut markers = inputs.faults();
     let catalog = catalog(inputs, minor, &mut markers);
@@ -80,7 +80,7 @@ fn evaluate_in(minor: Minor, inputs: &Inputs, policies: &Policies, find_user: Fi
     }
 }
 
-/// The kinds of the definitions, as a minor of Kubernetes has them; what is none is told of.
+/// The kinds of the definitions, for a minor version of Kubernetes; invalid ones are reported.
 fn catalog(inputs: &Inputs, minor: Minor, markers: &mut Vec<inputs::Marker>) -> Catalog {
     let mut catalog = Catalog::of_minor(minor);
     for document in inputs.definitions() {

@@ -1,4 +1,4 @@
-//! What became of the object: what was defaulted, pruned, and changed by policies.
+//! The changes of the object: what was defaulted, pruned, and mutated by policies.
 
 use super::diff::{Line, lines};
 use super::shown::{SHOWN_MAX, shortened};
@@ -8,7 +8,7 @@ use crate::object;
 use crate::value::{Value, json, yaml};
 use crate::work;
 
-/// The object as written and as the server would have it, as lines of a diff; null without a verdict.
+/// The object as written and as the server would store it, as lines of a diff; null without a verdict.
 pub fn show(case: Option<&Case>, admitted: Option<&Admitted>) -> Value {
     let (Some(case), Some(admitted)) = (case, admitted) else { return Value::Null };
     let (before, after) = (&case.object, &admitted.checked.object);
@@ -22,7 +22,7 @@ pub fn show(case: Option<&Case>, admitted: Option<&Admitted>) -> Value {
     }
 }
 
-/// Notes where two values differ, as many places as are shown.
+/// Collects the paths at which two values differ, up to the number that is shown.
 fn compare(path: &str, before: Option<&Value>, after: Option<&Value>, changes: &mut Vec<Value>) {
     work::step();
     if changes.len() >= SHOWN_MAX {

@@ -1,6 +1,6 @@
-//! The parameters of policies, beside the text of the request.
+//! The parameters of policies, as a form beside the text of the request.
 //!
-//! A policy reads some fields of its parameters: these are shown, each with its value and as its schema has it.
+//! For the fields of its parameters that a policy reads, the form shows the value and the schema.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::schema::of_type::Quantities;
 use crate::schema::structural::Structural;
 use crate::value::{Value, json, yaml};
 
-/// Objects with parameters, and their fields that policies read.
+/// The objects with parameters, and their fields that policies read.
 pub fn show(inputs: &Inputs, catalog: &Catalog) -> Value {
     let shown = |holder: Holder| {
         let fields = holder.fields.iter().take(SHOWN_MAX).map(|path| field(&holder, path));
@@ -33,8 +33,9 @@ pub fn show(inputs: &Inputs, catalog: &Catalog) -> Value {
     Value::Array(holders(inputs, catalog).into_iter().take(SHOWN_MAX).map(shown).collect())
 }
 
-/// The request with a field of a parameter set: `apiVersion`, `kind` and `name` of `wanted` say of which object, `path` which field,
-/// `value` what it becomes, as it was typed; without the field where that is empty. `None` where it can't be written.
+/// Returns the request with a field of a parameter object set: `apiVersion`, `kind` and `name` of `wanted` identify the
+/// object, `path` the field, and `value` is the new value as it was typed; an empty one removes the field. Returns
+/// `None` if the request cannot be changed like that.
 pub fn with_param(inputs: &Inputs, catalog: &Catalog, wanted: &Value) -> Option<String> {
     let documents = inputs.documents(Pane::Request);
     if inputs.is_broken(Pane::Request) || documents.len() > 1 {
@@ -62,14 +63,14 @@ pub fn with_param(inputs: &Inputs, catalog: &Catalog, wanted: &Value) -> Option<
     Some(yaml::encode(&request))
 }
 
-/// An object with parameters.
+/// An object with parameters, and its fields.
 struct Holder {
     api_version: String,
     kind: String,
-    /// Its number in the request; `None` where it is not there yet.
+    /// Its index in the request; `None` if it does not exist yet.
     index: Option<usize>,
     object: Value,
-    /// The ways to the fields that policies read.
+    /// The paths of the fields that policies read.
     fields: Vec<Vec<String>>,
     schema: Option<Structural>,
 }
@@ -88,7 +89,7 @@ impl Holder {
     }
 }
 
-/// What policies ask for: objects of the request, and those that a binding names and nobody has written yet.
+/// The parameter objects of policies: those of the request, and those that a binding names and that do not exist yet.
 fn holders(inputs: &Inputs, catalog: &Catalog) -> Vec<Holder> {
     let served = served(catalog);
     let request = inputs.first(Pane::Request).map(|document| &document.value);
@@ -142,7 +143,7 @@ fn holders(inputs: &Inputs, catalog: &Catalog) -> Vec<Holder> {
     holders
 }
 
-/// The object that a binding names, which nobody has written yet.
+/// Makes the object that a binding names and that does not exist yet.
 fn referenced(inputs: &Inputs, policy: &Value, binding: &Value, version: Option<&ServedVersion>) -> Value {
     let reference = |field: &str| binding.str_at(&["spec", "paramRef", field]);
     let mut metadata = object! { "name" => reference("name") };
@@ -161,7 +162,7 @@ fn referenced(inputs: &Inputs, policy: &Value, binding: &Value, version: Option<
     }
 }
 
-/// The ways to the fields of `params` that the expressions of a policy read, the longest of those that begin alike.
+/// The paths of the fields of `params` that a policy's expressions read; only the longest of nested ones.
 fn fields_read(policy: &Value) -> BTreeSet<Vec<String>> {
     let env = Env::kubernetes(Expressions::Stored).with_mutations();
     let mut found = BTreeSet::new();
@@ -181,7 +182,7 @@ fn note(expr: &Expr, found: &mut BTreeSet<Vec<String>>) {
     }
 }
 
-/// The way from `params` to what an expression selects.
+/// The path from `params` to the value that an expression selects.
 fn way(expr: &Expr) -> Option<Vec<String>> {
     let (operand, name) = match &expr.kind {
         ExprKind::Ident(name) => return (name.trim_start_matches('.') == "params").then(Vec::new),
@@ -212,12 +213,12 @@ fn field(holder: &Holder, path: &[String]) -> Value {
     }
 }
 
-/// A value as somebody types it.
+/// Formats a value as it would be typed.
 fn typed(value: &Value) -> String {
     value.as_str().map_or_else(|| json::encode_to_string(value), str::to_owned)
 }
 
-/// What somebody typed, as the schema has it; nothing for an empty text.
+/// Parses a typed value by the schema; `None` for an empty text.
 fn read(holder: &Holder, path: &[&str], text: &str) -> Option<Value> {
     if text.is_empty() {
         return None;

@@ -1,4 +1,4 @@
-//! Policies: what each of their expressions came to for the request, and what it may cost.
+//! Policies: the result of each expression for the request, and its estimated cost.
 
 use super::inputs::{Inputs, Pane};
 use super::shown::{SHOWN_MAX, line, number, texts};
@@ -10,7 +10,7 @@ use crate::author::policies::{Policies, PolicyExpression};
 use crate::object;
 use crate::value::Value;
 
-/// The policies that are asked, and those that the server would refuse.
+/// The policies that are evaluated, and those that the server would refuse.
 pub fn show(inputs: &Inputs, catalog: &Catalog, policies: &Policies, coverage: &Coverage) -> Value {
     let mut shown = Vec::new();
     for (kind, name, places) in coverage.policies() {
@@ -58,7 +58,7 @@ fn outcome(place: PolicyExpression, tried: &Tried) -> &'static str {
     }
 }
 
-/// The price of the expression at a place; of a mutation, whichever form it has.
+/// The estimated cost of an expression; for a mutation, of either form.
 fn cost(prices: &Prices, place: PolicyExpression) -> Option<u64> {
     let head = format!("spec.{}.", place.shown());
     let is_it = |field: &str| field.strip_prefix(&head).is_some_and(|rest| rest.ends_with("expression"));

@@ -1,4 +1,4 @@
-//! The rules of definitions: what each may cost, what would make it cheaper, and what it came to for the object.
+//! The rules of definitions: the estimated cost of each, what would make it cheaper, and its result for the object.
 
 use super::inputs::{Inputs, Pane};
 use super::shown::{SHOWN_MAX, line, number, texts};
@@ -16,12 +16,12 @@ use crate::schema::structural::Structural;
 use crate::value::Value;
 use crate::value::yaml::Located;
 
-/// Where errors see a schema that all versions share.
+/// The path at which errors report a schema that all versions share.
 const SHARED: &str = "spec.validation.openAPIV3Schema";
-/// How many evaluations of a rule are shown.
+/// The maximum number of evaluations of a rule that are shown.
 const RUNS_MAX: usize = 20;
 
-/// The rules of each definition, in the version that the object has, or else in the one that is stored.
+/// The rules of each definition, in the object's version, or else in the storage version.
 pub fn show(inputs: &Inputs, catalog: &Catalog, runs: &[RuleRun]) -> Value {
     let mut shown = Vec::new();
     for document in inputs.definitions() {
@@ -70,7 +70,7 @@ fn of_rule(document: &Located, version: usize, schema: &Structural, rule: &RuleC
             shown.push(of_run(run));
         }
     }
-    // As `skiff cost` does: what takes less than a tenth of the limit is left alone.
+    // As in `skiff cost`, there is no advice for rules that take less than a tenth of the limit.
     let is_dear = rule.cost >= EXPRESSION_ESTIMATE_MAX / 10;
     let advice = if is_dear { advise(schema, rule) } else { Advice::default() };
     let remedies = advice.remedies.iter().map(|bounds| Value::Array(bounds.iter().map(of_bound).collect()));
@@ -103,7 +103,7 @@ fn of_run(run: &RuleRun) -> Value {
     }
 }
 
-/// A bound, as [`super::add_bound`] takes it.
+/// A bound, in the form that [`super::add_bound`] takes.
 fn of_bound(bound: &Bound) -> Value {
     object! {
         "field" => bound.place.to_string(),

@@ -1,4 +1,4 @@
-//! What a definition says to an object, from texts as they are typed.
+//! Tests of the playground's results, from texts as they are typed.
 
 use std::sync::Arc;
 
@@ -222,7 +222,7 @@ fn findings_have_fixes() {
     assert_eq!(fix(&inputs, 999), None);
 }
 
-/// What a written case expects is what comes of it.
+/// A generated case passes.
 #[test]
 fn a_case_of_a_suite_holds_what_it_says() {
     let policies = format!("{BOAT}{POLICY}");
@@ -243,7 +243,7 @@ fn a_case_of_a_suite_holds_what_it_says() {
     }
 }
 
-/// `|` is the cursor.
+/// Checks the completions at the cursor `|`.
 #[track_caller]
 fn check_choices(pane: &str, text: &str, expected: &[&str]) {
     let at = text.find('|').expect("the test has a cursor");

@@ -1,11 +1,11 @@
-//! The user of the request, beside its text.
+//! The user of the request, as a form beside its text.
 
 use super::inputs::{Inputs, Pane};
 use super::shown::texts;
 use crate::object;
 use crate::value::{Value, yaml};
 
-/// The name and the groups that the request says.
+/// The user's name and groups in the request.
 pub fn show(inputs: &Inputs) -> Value {
     let request = inputs.first(Pane::Request).map(|document| &document.value);
     let user = request.and_then(|request| request.get("user"));
@@ -14,8 +14,8 @@ pub fn show(inputs: &Inputs) -> Value {
     object! { "name" => user.map_or("", |user| user.str_at(&["name"])), "groups" => texts(&groups) }
 }
 
-/// The request with the `name` and the `groups` of `wanted`; without a user where both are empty. `None` where the request
-/// can't be read.
+/// Returns the request with the `name` and the `groups` of `wanted`; without a user if both are empty. Returns `None`
+/// if the request cannot be parsed.
 pub fn with_user(inputs: &Inputs, wanted: &Value) -> Option<String> {
     let documents = inputs.documents(Pane::Request);
     if inputs.is_broken(Pane::Request) || documents.len() > 1 {

@@ -9,7 +9,7 @@ use crate::object;
 use crate::value::Value;
 use crate::value::yaml::TextPosition;
 
-/// What the server would answer. Markers get the errors and warnings.
+/// The server's response. Adds markers for the errors and warnings.
 pub fn show(inputs: &Inputs, admitted: Option<&Admitted>, ratcheted: &[String], markers: &mut Vec<Marker>) -> Value {
     let Some(admitted) = admitted else { return nothing(inputs) };
     let checked = &admitted.checked;

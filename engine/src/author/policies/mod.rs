@@ -1,8 +1,9 @@
 //! What policies would say to requests, without a server.
 //!
-//! In: policies, bindings and parameters as manifests, and a request: an object, what it was before, who asks. Out: the
-//! object as mutating policies leave it, the refusal, warnings and audit annotations, and what each expression came to.
-//! Policies are asked as by a server: mutating ones before the object is validated, validating ones after that.
+//! Input: policies, bindings and parameters as manifests, and a request: an object, what it was before, who asks.
+//! Output: the object as mutating policies leave it, the refusal, warnings and audit annotations, and what each
+//! expression came to. Policies are asked as by a server: mutating ones before the object is validated, validating ones
+//! after that.
 //!
 //! Beside that: what the expressions of a policy may cost ([`price`]), and what is odd about policies ([`lint`]).
 //!

@@ -1,6 +1,6 @@
 //! A reference of kinds, to be read: fields, constraints, defaults, rules in words, and examples.
 //!
-//! In: kinds, and objects that their authors hold to be valid. Out: Markdown or HTML, as one page or a page a kind. The same
+//! Input: kinds, and objects that their authors hold to be valid. Output: Markdown or HTML, as one page or a page a kind. The same
 //! input gives the same bytes, so that a page can be checked in. Everything that comes from a definition is a text: of descriptions
 //! paragraphs, lists and code are told apart, nothing else is markup, and no page refers to anything outside.
 

@@ -1,6 +1,6 @@
 //! Suites: objects, and what is expected of them.
 //!
-//! In: a suite as its author wrote it (`schemas/suite.json` describes it), and the kinds that it is about. Out: for each
+//! Input: a suite as its author wrote it (`schemas/suite.json` describes it), and the kinds that it is about. Output: for each
 //! case what is not as expected, and which rules the cases have covered. Files are read by the command line.
 
 mod parse;

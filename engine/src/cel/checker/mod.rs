@@ -1,8 +1,7 @@
 //! The type checker: an [`Ast`] and an [`Env`] make a [`CheckedExpr`], or positioned errors.
 //!
-//! Overloads are resolved by the types of the arguments; of several that fit, all are kept, and the result is dyn
-//! unless they agree. Faults have the texts and the order of cel-go. [`literals`] makes further checks if there are
-//! none.
+//! Overloads are resolved by the types of the arguments; if several fit, all are kept, and the result is dyn unless
+//! they agree. Faults have cel-go's messages and order. [`literals`] makes further checks if there are none.
 
 use std::sync::Arc;
 
@@ -37,7 +36,7 @@ use text::{in_words_of, qualified_name, signature};
 /// Checks `ast` against the declarations of `env`.
 ///
 /// # Errors
-/// All faults, with the texts of cel-go.
+/// All faults, with cel-go's messages.
 pub fn check(ast: Ast, env: &Env) -> Result<CheckedExpr, Issues> {
     let Ast { mut expr, source } = ast;
     let mut checker = Checker {

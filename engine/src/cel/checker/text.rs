@@ -4,7 +4,7 @@ use crate::cel::ast::{Expr, ExprKind};
 use crate::cel::types::Type;
 use crate::meta::minor::Minor;
 
-/// The message in the words of `minor`, with its name for optional types.
+/// Rewords the message for version `minor`, with its name for optional types.
 pub(super) fn in_words_of(minor: Minor, message: String) -> String {
     if minor < Type::OPTIONAL_SINCE { message.replace("optional_type(", "optional(") } else { message }
 }

@@ -8,7 +8,7 @@ use crate::work;
 /// A completed call. If an argument or the result is an error, it is replaced by null, whose size is 1.
 #[derive(Debug)]
 pub struct Called<'c, 'a> {
-    /// The target of a member function is the first of these.
+    /// The arguments; the target of a member function is the first one.
     pub arguments: &'c [Value<'a>],
     /// The result of the call.
     pub result: &'c Value<'a>,

@@ -7,16 +7,16 @@ use super::estimate::{Estimate, Sizes};
 use super::model;
 use super::range::Range;
 
-/// The price of a call.
+/// The cost of a call.
 #[derive(Clone, Copy, Debug)]
 pub enum Cost {
     /// One step, whatever the arguments: the default.
     One,
-    /// By the sizes of the arguments and the result.
+    /// Depends on the sizes of the arguments and the result.
     BySize(Formula),
 }
 
-/// The estimated and the actual price, with their conditions.
+/// The estimated and the actual cost, with their conditions.
 #[derive(Clone, Copy, Debug)]
 pub struct Formula {
     estimate: fn(&Sizes<'_, '_>) -> Estimate,
@@ -25,7 +25,7 @@ pub struct Formula {
     /// known if the overload is only found at evaluation.
     is_of_name: bool,
     pub(in crate::cel) wants: Wants,
-    /// Elements are compared in pairs, which may take long before the cost is known.
+    /// Whether elements are compared in pairs, which may take long before the cost is known.
     pub(in crate::cel) compares_pairs: bool,
 }
 
@@ -33,24 +33,24 @@ pub struct Formula {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wants {
     Anything,
-    /// That the argument there is a list.
+    /// The argument at this index must be a list.
     List(usize),
-    /// That the argument there is an integer.
+    /// The argument at this index must be an integer.
     Int(usize),
 }
 
 impl Cost {
-    /// A price for one overload.
+    /// A cost for one overload.
     pub const fn of_overload(estimate: fn(&Sizes<'_, '_>) -> Estimate, actual: fn(&Called<'_, '_>) -> u64) -> Cost {
         Cost::BySize(Formula { estimate, actual, is_of_name: false, wants: Wants::Anything, compares_pairs: false })
     }
 
-    /// A price for the name of the function, whichever overload is called.
+    /// A cost for the name of the function, whichever overload is called.
     pub const fn of_name(estimate: fn(&Sizes<'_, '_>) -> Estimate, actual: fn(&Called<'_, '_>) -> u64) -> Cost {
         Cost::BySize(Formula { estimate, actual, is_of_name: true, wants: Wants::Anything, compares_pairs: false })
     }
 
-    /// The same with such a required argument.
+    /// Sets the argument that the reference requires to price a call.
     #[must_use]
     pub(in crate::cel) const fn wanting(self, wants: Wants) -> Cost {
         match self {
@@ -59,7 +59,7 @@ impl Cost {
         }
     }
 
-    /// The same for a call that compares elements in pairs: if these are too many, the call is not made.
+    /// Marks a call that compares elements in pairs: if there are too many pairs, the call is not made.
     #[must_use]
     pub(in crate::cel) const fn comparing_pairs(self) -> Cost {
         match self {
@@ -72,7 +72,7 @@ impl Cost {
         matches!(self, Cost::BySize(Formula { is_of_name: true, .. }))
     }
 
-    /// The estimated cost of a call, by what is known of the sizes of its arguments.
+    /// The estimated cost of a call, by what is known about the sizes of its arguments.
     pub(in crate::cel) fn estimate(&self, sizes: &Sizes<'_, '_>) -> Estimate {
         match self {
             Cost::BySize(formula) if !sizes.is_empty() => (formula.estimate)(sizes),
@@ -94,7 +94,7 @@ pub const TRAVERSE: Cost = Cost::of_name(
     |called| actual::scale(called.size(0), model::TRAVERSAL),
 );
 
-/// A text is parsed, and nothing is known of the size of the result: `quantity`.
+/// A text is parsed, and nothing is known about the size of the result: `quantity`.
 pub const PARSE: Cost = Cost::of_name(
     |sizes| Estimate::of(sizes.size(0).scale(model::TRAVERSAL)),
     |called| actual::scale(called.size(0), model::TRAVERSAL),
@@ -106,7 +106,7 @@ pub const COMPARE: Cost = Cost::of_overload(
     |called| actual::comparison(called.content_size(0), called.content_size(1)),
 );
 
-/// Every element once: `sum`, `min`, `indexOf` and the like.
+/// Every element is traversed once: `sum`, `min`, `indexOf` and the like.
 pub const EACH_ELEMENT: Cost = Cost::of_name(
     |sizes| Estimate::of(sizes.each_element().unwrap_or_else(|| sizes.size(0).scale(model::TRAVERSAL))),
     |called| actual::traverse(called.first()),

@@ -10,9 +10,9 @@ pub const MAKE_MAP: u64 = 30;
 pub const MAKE_STRUCT: u64 = 40;
 /// A call without a formula of its own.
 pub const CALL: u64 = 1;
-/// Going through a text once, per character (of bytes: per byte).
+/// Traversing a text once, per character (for `bytes`, per byte).
 pub const TRAVERSAL: f64 = 0.1;
-/// Going through a text twice: to read it and to write the result.
+/// Traversing a text twice: to read it and to write the result.
 pub const TRAVERSAL_AND_COPY: f64 = 2.0 * TRAVERSAL;
 /// Applying a regular expression, per character of the expression and unit of the text's cost.
 pub const REGEX: f64 = 0.25;

@@ -22,7 +22,8 @@ impl<'e> Path<'e> {
         Path::default().child(name)
     }
 
-    /// This path with one more step; overwrites what was appended to this path before, if there is capacity for it.
+    /// Returns this path with one more step; overwrites the step that was appended to this path before, if there is
+    /// capacity for it.
     pub fn child(&self, step: &'e str) -> Path<'e> {
         match &self.steps {
             Some(steps) if self.length < self.capacity => {
@@ -43,7 +44,7 @@ impl<'e> Path<'e> {
         }
     }
 
-    /// The same steps in new memory, with one more.
+    /// Copies the steps to new memory, and adds one.
     pub fn copied_child(&self, step: &'e str) -> Path<'e> {
         let mut steps = Vec::with_capacity(self.length + 1);
         self.read(|own| steps.extend_from_slice(own));
@@ -51,7 +52,7 @@ impl<'e> Path<'e> {
         Path { length: steps.len(), capacity: steps.len(), steps: Some(Rc::new(RefCell::new(steps))) }
     }
 
-    /// The result of `look` on the steps.
+    /// Returns the result of `look` for the steps.
     pub fn read<R>(&self, look: impl FnOnce(&[&'e str]) -> R) -> R {
         match &self.steps {
             Some(steps) => look(&steps.borrow()[..self.length]),

@@ -3,9 +3,9 @@
 /// From `min` to `max`, both included: a size or a cost. Arithmetic saturates at `u64::MAX`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Range {
-    /// The least.
+    /// The minimum.
     pub min: u64,
-    /// The most.
+    /// The maximum.
     pub max: u64,
 }
 

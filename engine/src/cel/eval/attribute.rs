@@ -1,11 +1,11 @@
-//! Steps into values: fields, entries, items.
+//! Access to the parts of values: fields, entries, items.
 
 use super::error::EvalError;
 use super::show::go_type;
 use super::show::show;
 use super::value::Value;
 
-/// The value at `key` in `value`; `None` only if it `may_miss`.
+/// The value at `key` in `value`; `None` only if it `may_miss`, else a missing key is an error.
 pub(super) fn qualify<'a>(value: &Value<'a>, key: &Value<'_>, may_miss: bool) -> Result<Option<Value<'a>>, EvalError> {
     match value {
         Value::Map(map) => match map.find(key)? {
@@ -30,7 +30,7 @@ pub(super) fn qualify<'a>(value: &Value<'a>, key: &Value<'_>, may_miss: bool) ->
     }
 }
 
-/// Checks that a computed value can be a key at all.
+/// Checks that a computed value has a type that can be a key.
 pub(super) fn check_key(key: &Value<'_>) -> Result<(), EvalError> {
     match key {
         Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::String(_) => Ok(()),
@@ -42,7 +42,7 @@ pub(super) fn no_such_key(key: &Value<'_>) -> EvalError {
     EvalError::new(format!("no such key: {}", show(key)))
 }
 
-/// The index that a number stands for, whatever its type.
+/// The index for a number of any type.
 fn index_of(key: &Value<'_>) -> Result<i64, EvalError> {
     let unsupported = || EvalError::new(format!("unsupported index value {} in list", show(key)));
     match key {

@@ -8,8 +8,8 @@ use crate::cel::function::{Mismatch, Trait};
 use crate::cel::types::Type;
 
 impl CallNode {
-    /// Calls the first overload that accepts `arguments`; with a constant regular expression, optionals among these are
-    /// not unwrapped first.
+    /// Calls the first overload that accepts `arguments`. With a constant regular expression, optionals are first
+    /// replaced by their contents, and types by their names.
     pub(super) fn invoke<'a>(
         &'a self,
         scope: &mut CallScope<'_>,
@@ -167,7 +167,7 @@ fn has_trait(value: &Value<'_>, operation: Trait) -> bool {
     }
 }
 
-/// Whether values of the type answer calls themselves, and then say no more than that there is no such overload.
+/// Whether values of the type handle calls themselves in the reference, and only report that there is no such overload.
 fn is_receiver(value: &Value<'_>) -> bool {
     matches!(value, Value::Duration(_) | Value::String(_) | Value::Timestamp(_))
 }

@@ -7,11 +7,11 @@ use super::value::{Value, type_name};
 use crate::work;
 
 impl<'a> Value<'a> {
-    /// `self == other`. Values of different types differ; only the host's lists and maps refuse to be compared with
-    /// what is neither.
+    /// Evaluates `self == other`. Values of different types differ; only comparing the host's lists and maps with
+    /// anything else is an error.
     ///
     /// # Errors
-    /// If the host's values don't fit their schema or can't be compared.
+    /// The host's values do not fit their schema or cannot be compared.
     pub fn is(&self, other: &Value<'a>) -> Result<bool, EvalError> {
         match (self, other) {
             (Value::Null, Value::Null) => Ok(true),

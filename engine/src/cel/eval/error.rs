@@ -7,22 +7,23 @@ use thiserror::Error;
 /// Why an expression has no value.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum EvalError {
-    /// The evaluation failed; the text is cel-go's. `&&`, `||` and the like may absorb it.
+    /// The evaluation failed; the message is cel-go's. `&&`, `||` and the like may absorb it.
     #[error("{0}")]
     Failed(Cow<'static, str>),
-    /// No overload of a function accepts these values; with the call, if it is reported. Otherwise like a failure.
+    /// No overload of a function accepts these values; with the call, if it is reported. Otherwise the same as a
+    /// failure.
     #[error("no such overload{}", after_colon(.0.as_deref()))]
     NoSuchOverload(Option<Box<str>>),
     /// The evaluation exceeded its cost limit and was aborted; nothing absorbs that.
     #[error("operation cancelled: actual cost limit exceeded")]
     CostLimitExceeded,
-    /// The reference itself fails here, with these words; nothing absorbs that either.
+    /// The reference itself fails here, with this message; nothing absorbs that either.
     #[error("internal error: {0}")]
     Internal(Box<str>),
 }
 
 impl EvalError {
-    /// A failure with the text `text`.
+    /// A failure with the message `text`.
     pub fn new(text: impl Into<Cow<'static, str>>) -> Self {
         EvalError::Failed(text.into())
     }

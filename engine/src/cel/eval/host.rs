@@ -1,9 +1,8 @@
 //! The host's JSON as values, read in place.
 //!
 //! A [`HostForm`] describes how expressions see a node of an object. It follows from the schema and is made once;
-//! reading a node does not touch anything below it. A value that does not fit its form is an error with the text of the
-//! reference, as objects may be evaluated that were never validated.
-//! Source: k8s.io/apiserver 1.37, values of unstructured objects.
+//! reading a node does not touch anything below it. A value that does not fit its form is an error with the reference's
+//! message, because objects may be evaluated that were never validated.
 
 use std::sync::Arc;
 
@@ -76,7 +75,7 @@ pub enum ListKind {
 /// An object with fields, or a map.
 #[derive(Clone, Debug)]
 pub enum MapForm {
-    /// By the properties' own names.
+    /// The fields, by the properties' own names.
     Fields(Fields<HostField>),
     Values(Arc<HostForm>),
     /// Neither fields nor values are known.
@@ -87,7 +86,7 @@ pub enum MapForm {
 #[derive(Clone, Debug)]
 pub struct HostField {
     pub form: Arc<HostForm>,
-    /// The name in expressions; where the name can't be one, the name itself.
+    /// The name in expressions; if the name cannot be one, the name itself.
     pub escaped: String,
 }
 
@@ -111,10 +110,10 @@ impl HostForm {
 }
 
 impl<'a> Value<'a> {
-    /// The value of `json`, which is read through `form`.
+    /// The value of `json`, read through `form`.
     ///
     /// # Errors
-    /// If `json` does not fit `form`.
+    /// `json` does not fit `form`.
     pub fn host(json: &'a Json, form: &'a HostForm) -> Result<Value<'a>, EvalError> {
         if json.is_null() {
             return if form.nullable {

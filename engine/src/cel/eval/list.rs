@@ -1,4 +1,4 @@
-//! Lists: a list of the host's object, or one that an expression made.
+//! Lists: those of the host's object, and those that an expression makes.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use crate::meta::OBJECT_BYTES_MAX;
 use crate::value::Value as Json;
 use crate::work;
 
-/// How many items a sum of lists may have: as many as an object can hold. Variables that double a list cost next to nothing in
-/// the model of costs, where a sum is one step however long it is.
+/// The maximum number of items of a sum of lists: as many as an object can hold. In the cost model a sum is one step
+/// however long it is, so variables that double a list cost next to nothing.
 pub const SUM_ITEMS_MAX: usize = OBJECT_BYTES_MAX / 2;
 
 /// A list of values. Clones are cheap.
@@ -20,7 +20,7 @@ pub const SUM_ITEMS_MAX: usize = OBJECT_BYTES_MAX / 2;
 pub enum List<'a> {
     /// A list of the host's object.
     Host { items: &'a Vec<Json>, form: &'a ListForm },
-    /// A list of JSON without a schema: as if the expression had made it.
+    /// A list of JSON without a schema, treated as if the expression had made it.
     Json(&'a [Json]),
     /// A list that the expression made.
     Owned(Arc<OwnedList<'a>>),
@@ -28,19 +28,19 @@ pub enum List<'a> {
     Lent(&'a OwnedList<'a>),
 }
 
-/// A list with its items at hand.
+/// A list that contains its items.
 #[derive(Clone, Debug, Default)]
 pub struct OwnedList<'a> {
     items: Vec<Value<'a>>,
     kind: ListType<'a>,
 }
 
-/// As [`ListKind`]: the sum of lists of the host keeps their kind.
+/// The same as [`ListKind`]: the sum of the host's lists keeps their kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum ListType<'a> {
     #[default]
     Atomic,
-    /// The sum of two lists of the expression, which only differs from other lists by the name of its Go type.
+    /// The sum of two lists of the expression. It only differs from other lists in the name of its Go type.
     Sum,
     Set,
     Map(&'a [String]),
@@ -105,7 +105,7 @@ impl<'a> List<'a> {
         }
     }
 
-    /// The items in order, each as [`List::get`] has it.
+    /// The items in order, each as [`List::get`] returns it.
     pub fn iter(&self) -> impl Iterator<Item = Result<Value<'a>, EvalError>> + '_ {
         (0..self.len()).filter_map(|index| self.get(index))
     }
@@ -113,7 +113,7 @@ impl<'a> List<'a> {
     /// The items in order.
     ///
     /// # Errors
-    /// If an item of the host does not fit its schema.
+    /// An item of the host does not fit its schema.
     pub fn to_vec(&self) -> Result<Vec<Value<'a>>, EvalError> {
         work::steps(self.len());
         self.iter().collect()
@@ -161,11 +161,11 @@ impl<'a> List<'a> {
         }
     }
 
-    /// `self + other`: the kind of `self` says whether that is a sequence, a union or a merge. A list that nothing else
-    /// holds is extended where it is.
+    /// Evaluates `self + other`; the kind of `self` decides whether that is a concatenation, a union or a merge. A list
+    /// that nothing else references is extended in place.
     ///
     /// # Errors
-    /// If an item of the host does not fit its schema; if items of a set are not scalars; if there are more than
+    /// An item of the host does not fit its schema, items of a set are not scalars, or there are more than
     /// [`SUM_ITEMS_MAX`].
     pub fn concat(self, other: &List<'a>) -> Result<List<'a>, EvalError> {
         let mut kind = self.kind();
@@ -216,7 +216,7 @@ impl<'a> List<'a> {
     /// Whether an item equals `value`.
     ///
     /// # Errors
-    /// If none does, and one of the host's could not be compared.
+    /// No item equals it, and one of the host's could not be compared.
     pub fn contains(&self, value: &Value<'a>) -> Result<bool, EvalError> {
         let mut failed = None;
         for item in self.iter() {
@@ -236,10 +236,10 @@ impl<'a> List<'a> {
         failed.map_or(Ok(false), Err)
     }
 
-    /// Whether the lists are equal, as the kind of `self` has it.
+    /// Whether the lists are equal, by the kind of `self`.
     ///
     /// # Errors
-    /// If items can't be compared, or don't fit their schema.
+    /// Items cannot be compared, or do not fit their schema.
     pub fn equals(&self, other: &List<'a>) -> Result<bool, EvalError> {
         if self.len() != other.len() {
             return Ok(false);
@@ -254,7 +254,7 @@ impl<'a> List<'a> {
                 Ok(true)
             }
             ListType::Atomic | ListType::Sum => {
-                // Items that can't be compared do not make a literal differ.
+                // Items that cannot be compared do not make literals differ.
                 let differs = |(item, its): (Result<Value<'a>, EvalError>, Result<Value<'a>, EvalError>)| matches!((item, its), (Ok(item), Ok(its)) if item.is(&its) == Ok(false));
                 Ok(!self.iter().zip(other.iter()).any(differs))
             }
@@ -395,7 +395,7 @@ impl<'v> ScalarKey<'v> {
     }
 }
 
-/// The keys of `item`. Where they are `raw` they are the host's own, and items that an expression made have none.
+/// The keys of `item`. If they are `raw`, they are the host's own, and items that an expression made have none.
 fn entry_key<'v>(item: &'v Value<'_>, keys: &[String], raw: bool) -> EntryKey<'v> {
     let Value::Map(map) = item else { return vec![ScalarKey::Other(std::ptr::from_ref(item).addr())] };
     match map {

@@ -1,4 +1,4 @@
-//! Maps: an object or map of the host's object, or one that an expression made.
+//! Maps: objects and maps of the host's object, and those that an expression makes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,17 +13,16 @@ use crate::value::Map as JsonMap;
 /// A map of values. Clones are cheap.
 #[derive(Clone, Debug)]
 pub enum Map<'a> {
-    /// An object or a map of the host's object.
-    /// A map of a JSON object, read in place.
+    /// An object or a map of the host's object, read in place.
     Host {
         /// The fields of the object.
         fields: &'a JsonMap,
-        /// What its schema says of them.
+        /// The form that its schema gives them.
         form: &'a MapForm,
     },
-    /// An object of JSON without a schema: as if the expression had made it.
+    /// An object of JSON without a schema, treated as if the expression had made it.
     Json(&'a JsonMap),
-    /// The variables of a policy, which are evaluated as they are asked for. Only a step to one of them gives a value.
+    /// The variables of a policy, which are evaluated on use. Only an access to one of them returns a value.
     Variables,
     /// A map that the expression made.
     Owned(Arc<OwnedMap<'a>>),
@@ -31,19 +30,19 @@ pub enum Map<'a> {
     Lent(&'a OwnedMap<'a>),
 }
 
-/// A map with its entries at hand, in the order in which they came.
+/// A map that contains its entries, in the order in which they were added.
 #[derive(Clone, Debug, Default)]
 pub struct OwnedMap<'a> {
     entries: Vec<(Value<'a>, Value<'a>)>,
-    /// Where entries are by their keys, once there are many.
+    /// The indices of entries by their keys, once there are many.
     places: HashMap<ComparedKey<'a>, usize>,
 }
 
-/// How many entries are searched one by one.
+/// The maximum number of entries that are searched one by one.
 const SEARCHED_ENTRIES_MAX: usize = 8;
 
-/// What is compared of a key. Strings, numbers and truth values are the keys that an index reaches; of the others the
-/// reference compares pointers, or what it happens to be made of.
+/// The part of a key that is compared. Strings, numbers and booleans are the keys that an index can reach; for other
+/// keys the reference compares pointers, or whatever they are made of.
 #[derive(Clone, Debug)]
 enum ComparedKey<'a> {
     Bool(bool),
@@ -54,14 +53,14 @@ enum ComparedKey<'a> {
     Null,
     Duration(Duration),
     Timestamp(Timestamp),
-    /// A type, an address or a network, as it is shown.
+    /// A type, an address or a network, by its text.
     Shown(Arc<str>),
-    /// The same as no other.
+    /// A key that equals no other.
     Other,
 }
 
 impl ComparedKey<'_> {
-    /// The kind, the numbers or bits, and the text.
+    /// The kind of the key, its numbers or bits, and its text.
     fn parts(&self) -> (u8, [u64; 3], &str) {
         match self {
             ComparedKey::Bool(truth) => (0, [u64::from(*truth), 0, 0], ""),
@@ -112,7 +111,7 @@ impl<'a> ComparedKey<'a> {
     }
 }
 
-/// Why `key` can't be a key, or be looked for in a map that is not empty: maps of the reference break over it.
+/// Checks that `key` can be a key, or be searched for in a map that is not empty: otherwise the reference panics.
 pub(super) fn check_hashable(key: &Value<'_>) -> Result<(), EvalError> {
     if is_hashable(key) {
         return Ok(());
@@ -139,7 +138,7 @@ impl<'a> OwnedMap<'a> {
 
     fn find(&self, key: &Value<'_>) -> Option<&Value<'a>> {
         let place = self.place(key).or_else(|| match key {
-            // Numbers of different types may be the same key.
+            // Numbers of different types may be equal keys.
             Value::Int(number) => self.place(&Value::Uint(u64::try_from(*number).ok()?)),
             Value::Uint(number) => self.place(&Value::Int(i64::try_from(*number).ok()?)),
             Value::Double(number) => {
@@ -183,7 +182,7 @@ impl<'a> OwnedMap<'a> {
 }
 
 impl<'a> Map<'a> {
-    /// The entries in order, of keys that can be some; of a repeated key the last value stays.
+    /// Makes a map of entries whose keys are hashable; of a repeated key the last value is kept.
     pub fn owned(entries: impl IntoIterator<Item = (Value<'a>, Value<'a>)>) -> Self {
         let mut map = OwnedMap::default();
         for (key, value) in entries {
@@ -192,7 +191,7 @@ impl<'a> Map<'a> {
         Map::Owned(Arc::new(map))
     }
 
-    /// How many entries it has.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         match self {
             Map::Host { fields, .. } => fields.len(),
@@ -208,10 +207,10 @@ impl<'a> Map<'a> {
         self.len() == 0
     }
 
-    /// The value at `key`, if there is one. A field that is null is none.
+    /// The value at `key`, if there is one. A field that is null counts as absent.
     ///
     /// # Errors
-    /// If the host's value does not fit its schema; if `key` is not a string for a map of the host.
+    /// The host's value does not fit its schema, or `key` is not a string for a map of the host.
     pub fn find(&self, key: &Value<'_>) -> Result<Option<Value<'a>>, EvalError> {
         match self {
             Map::Host { .. } => match key {
@@ -225,10 +224,10 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// The value at the key `name`; of an object the field of that escaped name.
+    /// The value at the key `name`; for an object, the field with that escaped name.
     ///
     /// # Errors
-    /// If the host's value does not fit its schema.
+    /// The host's value does not fit its schema.
     pub fn find_text(&self, name: &str) -> Result<Option<Value<'a>>, EvalError> {
         match self {
             Map::Host { fields, form } => match form {
@@ -246,20 +245,20 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// The field of an object of the host by the property's own name; of a map the value at that key.
+    /// The field of a host's object by the property's own name; for a map, the value at that key.
     ///
     /// # Errors
-    /// If the host's value does not fit its schema.
+    /// The host's value does not fit its schema.
     fn field(&self, name: &str) -> Result<Option<Value<'a>>, EvalError> {
         let Map::Host { fields, form: MapForm::Fields(declared) } = self else { return self.find_text(name) };
         let Some(value) = fields.get(name).filter(|value| !value.is_null()) else { return Ok(None) };
         declared.get(name).map(|field| Value::host(value, &field.form)).transpose()
     }
 
-    /// What the expression writes as the field `written`, of an object the property of the name `property`.
+    /// The value of the field `written` in the expression; for an object, that of the property `property`.
     ///
     /// # Errors
-    /// If the host's value does not fit its schema.
+    /// The host's value does not fit its schema.
     pub(super) fn property(&self, property: &str, written: &Value<'_>) -> Result<Option<Value<'a>>, EvalError> {
         match self {
             Map::Host { form: MapForm::Fields(_), .. } => self.field(property),
@@ -267,7 +266,7 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// The entries in order. An error is in the place of a value that does not fit its schema.
+    /// The entries in order. A value that does not fit its schema is an error.
     pub fn entries(&self) -> Vec<(Value<'a>, Result<Value<'a>, EvalError>)> {
         match self {
             Map::Host { .. } => {
@@ -289,7 +288,7 @@ impl<'a> Map<'a> {
     /// Whether there is an entry at `key`.
     ///
     /// # Errors
-    /// If `key` can't be a key.
+    /// `key` is not hashable.
     pub fn contains(&self, key: &Value<'_>) -> Result<bool, EvalError> {
         if !matches!(self, Map::Host { .. }) && !self.is_empty() {
             check_hashable(key)?;
@@ -297,7 +296,7 @@ impl<'a> Map<'a> {
         self.find(key).map(|value| value.is_some())
     }
 
-    /// The keys. Of an object they are escaped names, and null for each field that the schema does not specify.
+    /// The keys. For an object they are escaped names, and null for each field that the schema does not specify.
     pub fn keys(&self) -> Vec<Value<'a>> {
         match self {
             Map::Host { fields, form } => {
@@ -319,10 +318,10 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// The map with one more entry; a map that nothing else holds is extended where it is.
+    /// Adds an entry. A map that nothing else references is extended in place.
     ///
     /// # Errors
-    /// If `key` can't be a key; if the host's values don't fit their schema.
+    /// `key` is not hashable, or the host's values do not fit their schema.
     pub fn insert(self, key: Value<'a>, value: Value<'a>) -> Result<Map<'a>, EvalError> {
         check_hashable(&key)?;
         let mut map = self.into_owned()?;
@@ -330,10 +329,10 @@ impl<'a> Map<'a> {
         Ok(Map::Owned(map))
     }
 
-    /// The map without the entry at `key`.
+    /// Removes the entry at `key`.
     ///
     /// # Errors
-    /// As [`Map::insert`].
+    /// The same as for [`Map::insert`].
     pub(super) fn remove(self, key: &Value<'a>) -> Result<Map<'a>, EvalError> {
         if self.is_empty() && !is_hashable(key) {
             return Err(EvalError::Internal(format!("hash of unhashable type: {}", go_type(key)).into()));
@@ -368,7 +367,7 @@ impl<'a> Map<'a> {
     /// Whether the maps have equal entries.
     ///
     /// # Errors
-    /// If values can't be compared, or don't fit their schema.
+    /// Values cannot be compared, or do not fit their schema.
     pub fn equals(&self, other: &Map<'a>) -> Result<bool, EvalError> {
         if self.len() != other.len() {
             return Ok(false);
@@ -376,7 +375,7 @@ impl<'a> Map<'a> {
         let Map::Host { fields, form } = self else {
             for key in self.keys() {
                 let (Ok(Some(value)), Ok(Some(its))) = (self.find(&key), other.find(&key)) else { return Ok(false) };
-                // What can't be compared does not make a literal differ.
+                // Values that cannot be compared do not make literals differ.
                 if value.is(&its) == Ok(false) {
                     return Ok(false);
                 }

@@ -1,9 +1,10 @@
-//! What the cost model asks of values.
+//! The sizes of values, for the cost model.
 
 use super::value::Value;
 
 impl<'a> Value<'a> {
-    /// `size()` of strings, bytes, lists, maps, objects, IP addresses and networks; 1 for any other value.
+    /// The result of `size()` for strings, bytes, lists, maps, objects, IP addresses and networks; 1 for any other
+    /// value.
     pub fn size(&self) -> u64 {
         match self {
             Value::String(text) => text.characters(),
@@ -15,7 +16,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The same, of what an optional holds where this is one.
+    /// The same for the content of an optional.
     pub fn content_size(&self) -> u64 {
         match self {
             Value::Optional(Some(value)) => value.content_size(),
@@ -23,7 +24,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Bytes of a string, or of bytes; `None` for other values.
+    /// The length of a string or of `bytes` in bytes; `None` for other values.
     pub fn text_bytes(&self) -> Option<u64> {
         match self {
             Value::String(text) => Some(text.len() as u64),
@@ -32,9 +33,10 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Shows every element of a list, or every key and value of a map or object; false, and none, for other values.
+    /// Visits every element of a list, or every key and value of a map or object. Returns false, without any visit, for
+    /// other values.
     pub fn for_each(&self, visit: &mut dyn FnMut(&Value<'a>)) -> bool {
-        // What does not fit its schema is an error; of these each counts as a scalar does.
+        // A value that does not fit its schema is an error; each of these counts as a scalar.
         match self {
             Value::List(list) => list.iter().for_each(|item| visit(&item.unwrap_or_default())),
             Value::Map(map) => {

@@ -1,7 +1,7 @@
 //! Evaluation of checked expressions.
 //!
-//! In: a checked expression, compiled once to a [`Program`], and the values of its variables. Out: a value or an error,
-//! and what the evaluation cost. Values of the host are read in place through their [`host::HostForm`].
+//! Input: a checked expression, compiled once to a [`Program`], and the values of its variables. Output: a value or an
+//! error, and the cost of the evaluation. Values of the host are read in place through their [`host::HostForm`].
 //!
 //! ```
 //! use kubeskiff_engine::cel::env::{Env, Expressions};

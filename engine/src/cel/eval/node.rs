@@ -1,4 +1,4 @@
-//! The compiled form of an expression: no names are left to look up.
+//! The compiled form of an expression, in which all names are resolved.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use crate::meta::pattern::Pattern;
 #[derive(Debug)]
 pub(super) enum PlanNode {
     Constant(Value<'static>),
-    /// A variable of the activation, by its place.
+    /// A variable of the activation, by its index.
     Variable(usize),
-    /// A name that there is not.
+    /// A name that is not declared.
     Undeclared(String),
     /// A variable of a comprehension, by its slot.
     Local(usize),
@@ -41,7 +41,7 @@ pub(super) enum PlanNode {
     Merge(Box<Merge>),
 }
 
-/// What `or` and `orValue` make of a value that is not an optional. Only values without a type can be.
+/// The result of `or` and `orValue` for a value that is not an optional. Only values of dynamic type can be.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum NoOptional {
     /// There is no such overload.
@@ -53,13 +53,13 @@ pub(super) enum NoOptional {
 /// How two values are compared.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Comparison {
-    /// `==`, not `!=`.
+    /// Whether this is `==`, not `!=`.
     pub is_equals: bool,
     /// Whether values of the libraries' own types cost as much as their sizes.
     pub is_by_size: bool,
 }
 
-/// A value, and the way from there to what is asked for.
+/// A value, and the path from it to a part of it.
 #[derive(Debug)]
 pub(super) struct Attribute {
     pub root: Root,
@@ -86,20 +86,20 @@ pub(super) struct Conditional {
 #[derive(Debug)]
 pub(super) struct Qualifier {
     pub key: AccessKey,
-    /// Written `.?` or `[?]`.
+    /// Whether it is written `.?` or `[?]`.
     pub optional: bool,
-    /// Only whether it is there is asked for: `has()`.
+    /// Whether only the presence is tested: `has()`.
     pub presence: bool,
 }
 
 #[derive(Debug)]
 pub(super) enum AccessKey {
-    /// A name as the expression has it, and the property that it stands for.
+    /// A name as written in the expression, and the property that it refers to.
     Field {
         written: Value<'static>,
         property: Option<Box<str>>,
     },
-    /// A field of what the checker knows to be part of an object.
+    /// A field of a value that the checker knows to be part of an object.
     Part(Box<str>),
     Constant(Value<'static>),
     Dynamic(Attribute),
@@ -110,20 +110,20 @@ pub(super) enum AccessKey {
 pub(super) struct CallNode {
     pub function: String,
     pub arguments: Vec<PlanNode>,
-    /// What may be called, in the order in which it is tried.
+    /// The overloads that may be called, in the order in which they are tried.
     pub overloads: Vec<Candidate>,
     pub cost: Cost,
-    /// What the evaluator knows to do itself where the arguments are of the commonest types.
+    /// The operation that the evaluator executes itself if the arguments have the most frequent types.
     pub shortcut: Option<Shortcut>,
     /// Whether an argument that fails ends the call, without the arguments after it and without a cost.
     pub stops_at_failure: bool,
-    /// The argument that is a regular expression, where it is a constant.
+    /// The argument that is a regular expression, if it is a constant.
     pub pattern: Option<Arc<Pattern>>,
-    /// How a call is answered that no overload takes.
+    /// The error of a call that no overload accepts.
     pub mismatch: Mismatch,
 }
 
-/// What is done often enough to be done without looking for an overload.
+/// An operation that is frequent enough to be executed without searching for an overload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shortcut {
     Less,
@@ -134,7 +134,7 @@ pub(super) enum Shortcut {
     Size,
 }
 
-/// What an overload takes and does.
+/// An overload and its implementation.
 #[derive(Debug)]
 pub(super) struct Candidate {
     pub declaration: Arc<Overload>,
@@ -148,13 +148,13 @@ pub(super) struct Membership {
     pub set: ConstantSet,
 }
 
-/// Scalars. A number is in it in each type that can hold it.
+/// A set of scalars. A number is in it in each type that can hold it.
 #[derive(Debug, Default)]
 pub(super) struct ConstantSet {
     pub bools: [bool; 2],
     pub ints: HashSet<i64>,
     pub uints: HashSet<u64>,
-    /// By their bits.
+    /// The doubles, by their bits.
     pub doubles: HashSet<u64>,
     pub strings: HashSet<Box<str>>,
 }
@@ -162,7 +162,7 @@ pub(super) struct ConstantSet {
 #[derive(Debug)]
 pub(super) struct Element {
     pub value: PlanNode,
-    /// Written `?value`.
+    /// Whether it is written `?value`.
     pub optional: bool,
 }
 
@@ -170,21 +170,21 @@ pub(super) struct Element {
 pub(super) struct MapEntryNode {
     pub key: PlanNode,
     pub value: PlanNode,
-    /// Written `?key: value`.
+    /// Whether it is written `?key: value`.
     pub optional: bool,
 }
 
-/// A message of `google.protobuf` that stands for a value of the language, or a struct of which a mutation is made.
+/// A message of `google.protobuf` that becomes a CEL value, or a struct of a mutation.
 #[derive(Debug)]
 pub(super) struct MessageNode {
-    /// As `google.protobuf.Duration`.
+    /// The message's name, such as `google.protobuf.Duration`.
     pub name: String,
-    /// The type of the struct.
+    /// The type of the struct, for a mutation.
     pub mutation: Option<Type>,
     pub fields: Vec<(String, Element)>,
 }
 
-/// A comprehension. The variables live in slots.
+/// A comprehension. The variables are in slots.
 #[derive(Debug)]
 pub(super) struct Fold {
     pub range: PlanNode,
@@ -197,14 +197,14 @@ pub(super) struct Fold {
     pub result: PlanNode,
 }
 
-/// A comprehension that is `all` or `exists`: its accumulator is a truth value, which needs no slot.
+/// A comprehension that is `all` or `exists`: its accumulator is a boolean, which needs no slot.
 #[derive(Debug)]
 pub(super) struct Quantifier {
     pub range: PlanNode,
     pub first: usize,
     pub second: Option<usize>,
     pub predicate: PlanNode,
-    /// What the predicate must be once to decide: false for `all`, true for `exists`.
+    /// The value of the predicate that decides the result: false for `all`, true for `exists`.
     pub decisive: bool,
 }
 
@@ -212,7 +212,7 @@ pub(super) struct Quantifier {
 pub(super) struct Append {
     pub accumulator: usize,
     pub element: PlanNode,
-    /// Of the list of one element that it stands for.
+    /// The cost of the list with one element that it replaces.
     pub cost: u64,
 }
 

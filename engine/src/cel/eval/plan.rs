@@ -1,7 +1,7 @@
-//! From a checked expression to its compiled form.
+//! Compiles a checked expression.
 //!
 //! Names become indices, calls are bound to their implementations and costs, constant parts are evaluated. Errors that
-//! depend on constants only are found here, before any evaluation.
+//! only depend on constants are found here, before any evaluation.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::meta::minor::Minor;
 use crate::meta::pattern::Pattern;
 use crate::work;
 
-/// The version of Kubernetes from which on `or` and `orValue` fail on what is not an optional.
+/// The first version of Kubernetes in which `or` and `orValue` fail on a value that is not an optional.
 const OPTIONALS_CHECKED_SINCE: Minor = Minor::of(37);
 
 /// An expression that is ready to run, any number of times and on any thread.
@@ -50,15 +50,15 @@ impl Program {
     /// Compiles `expr`, which was checked, or at least resolved, in `env`.
     ///
     /// # Errors
-    /// If a constant part of the expression can't be evaluated, or a regular expression is invalid.
+    /// A constant part of the expression cannot be evaluated, or a regular expression is invalid.
     pub fn new(expr: &CheckedExpr, env: &Env) -> Result<Program, EvalError> {
         Program::part(expr, env, &expr.ast.expr)
     }
 
-    /// Compiles `part`, a part of `expr` outside of its comprehensions.
+    /// Compiles `part`, a part of `expr` outside its comprehensions.
     ///
     /// # Errors
-    /// As [`Program::new`].
+    /// The same as for [`Program::new`].
     pub fn part(expr: &CheckedExpr, env: &Env, part: &Expr) -> Result<Program, EvalError> {
         let mut planner = Planner { expr, env, scope: Vec::new(), slots: 0, depth: 0, levels: 0 };
         let root = planner.plan(part)?;
@@ -77,7 +77,8 @@ impl Program {
         self.evaluate_composed(variables, None, cost_limit)
     }
 
-    /// [`Program::evaluate`] if one of the variables is an object of others, `composed`, which count their own costs.
+    /// Does the same as [`Program::evaluate`] if one of the variables is an object of others, `composed`, whose costs
+    /// are counted separately.
     pub fn evaluate_composed<'a>(
         &'a self,
         variables: &[BoundValue<'a>],
@@ -91,7 +92,7 @@ impl Program {
     }
 }
 
-/// Evaluates a part that depends on nothing.
+/// Evaluates a constant part.
 fn fold(node: &PlanNode) -> Result<Value<'_>, EvalError> {
     Machine::new(&[], &[], 0, u64::MAX).evaluate(node)
 }
@@ -102,7 +103,7 @@ struct Planner<'p> {
     /// The variables of the enclosing comprehensions, the innermost last, with their slots.
     scope: Vec<(&'p str, usize)>,
     slots: usize,
-    /// How many parts are being planned.
+    /// The number of nested parts that are being compiled.
     depth: usize,
     levels: usize,
 }
@@ -260,7 +261,7 @@ impl<'p> Planner<'p> {
         let declared = self.env.library.function(function);
         let calling = declared.map_or(Calling::USUAL, |function| function.calling);
         let pattern = if calling.has_pattern { constant_pattern(&arguments)? } else { None };
-        // Where the types of the arguments leave more than one, they decide while evaluating, and then among all overloads.
+        // If the types of the arguments leave more than one overload, the evaluation chooses among all overloads.
         let (overloads, cost, is_resolved) = match self.expr.overloads(expr.id) {
             [only] => (bind([only]), only.cost, true),
             _ => {
@@ -273,7 +274,7 @@ impl<'p> Planner<'p> {
             function: function.to_owned(),
             cost,
             shortcut: Shortcut::of(function),
-            // So are all functions that the reference gives a list of arguments.
+            // This is so for all functions to which the reference passes a list of arguments.
             stops_at_failure: arguments.len() > 2 || calling.stops_at_failure || dispatches || pattern.is_some(),
             mismatch: if pattern.is_some() { Mismatch::Bare } else { calling.mismatch },
             arguments,
@@ -392,7 +393,7 @@ fn index([operand, key]: [PlanNode; 2], optional: bool) -> Result<PlanNode, Eval
     Ok(PlanNode::Attribute(Box::new(attribute)))
 }
 
-/// `element in [constants]` as a look-up in a set; the arguments again where that can't be.
+/// Compiles `element in [constants]` to a look-up in a set; returns the arguments if that is not possible.
 fn membership([element, list]: [PlanNode; 2]) -> Result<PlanNode, [PlanNode; 2]> {
     let PlanNode::Constant(Value::List(constants)) = &list else { return Err([element, list]) };
     if constants.is_empty() {
@@ -404,7 +405,7 @@ fn membership([element, list]: [PlanNode; 2]) -> Result<PlanNode, [PlanNode; 2]>
 }
 
 impl ConstantSet {
-    /// Adds `value`, and the numbers of other types that it equals; false for what is not a scalar.
+    /// Adds `value`, and the numbers of other types that equal it; returns false if it is not a scalar.
     fn insert(&mut self, value: &Value<'_>) -> bool {
         let bits = |number: f64| (number + 0.0).to_bits();
         match value {
@@ -432,7 +433,7 @@ impl ConstantSet {
     }
 }
 
-/// A comprehension, as a quantifier if it is one.
+/// Converts a comprehension to a quantifier if it is one.
 fn quantifier(fold: Fold) -> PlanNode {
     let is_accumulator = |node: &PlanNode| matches!(node, PlanNode::Local(slot) if *slot == fold.accumulator);
     let PlanNode::Constant(Value::Bool(start)) = fold.init else { return PlanNode::Fold(Box::new(fold)) };
@@ -459,7 +460,7 @@ fn quantifier(fold: Fold) -> PlanNode {
     PlanNode::Quantifier(Box::new(Quantifier { range, first, second, predicate, decisive: !start }))
 }
 
-/// The step of a comprehension that only adds to its accumulator as one that adds in place.
+/// Converts the step of a comprehension that only adds to its accumulator to one that adds in place.
 fn collect(step: PlanNode, accumulator: usize) -> PlanNode {
     match step {
         PlanNode::Attribute(mut attribute) => {

@@ -1,4 +1,4 @@
-//! Values within the texts of errors, as Go's `%v` prints them.
+//! Formats values in error messages, as Go's `%v` prints them.
 
 use super::map::Map;
 use super::value::{Timestamp, Value, type_name};
@@ -7,7 +7,7 @@ use crate::cel::types::Type;
 use crate::value::number::format_float_v;
 use crate::value::{go_display, go_print, go_quote};
 
-/// `value` as Go prints it.
+/// Formats `value` as Go prints it.
 pub fn show(value: &Value<'_>) -> String {
     match value {
         Value::Null => "0".to_owned(),
@@ -51,7 +51,7 @@ pub fn show(value: &Value<'_>) -> String {
     }
 }
 
-/// `2026-01-02 03:04:05.5 +0100 +0100`.
+/// Formats a time like `2026-01-02 03:04:05.5 +0100 +0100`.
 fn show_timestamp(timestamp: Timestamp) -> String {
     let seconds = timestamp.seconds + i64::from(timestamp.offset_seconds);
     let written = timestamp_text(Timestamp { seconds, offset_seconds: 0, ..timestamp });
@@ -63,7 +63,7 @@ fn show_timestamp(timestamp: Timestamp) -> String {
     format!("{local} {offset} {name}")
 }
 
-/// `value` as an expression would have it, where it is a text or holds texts.
+/// Formats `value` as a literal if it is or contains strings.
 pub fn literal(value: &Value<'_>) -> String {
     let shown = |value: Result<Value<'_>, _>| {
         value.map_or_else(|error: super::EvalError| error.to_string(), |value| literal(&value))
@@ -89,7 +89,7 @@ pub fn literal(value: &Value<'_>) -> String {
     }
 }
 
-/// `1h30m0.5s`.
+/// Formats a duration like `1h30m0.5s`.
 fn show_duration(nanos: i64) -> String {
     let sign = if nanos < 0 { "-" } else { "" };
     let nanos = nanos.unsigned_abs();
@@ -121,7 +121,7 @@ fn show_duration(nanos: i64) -> String {
     }
 }
 
-/// The name that Go has for the type of a value, which a few errors tell.
+/// The Go type of a value, which a few errors show.
 pub(super) fn go_type(value: &Value<'_>) -> &'static str {
     match value {
         Value::Null => "types.Null",

@@ -1,4 +1,4 @@
-//! Strings with a format as values: what Go's `strfmt` makes of durations, days, times and base64.
+//! Parses formatted strings as Go's `strfmt` does: durations, days, times and base64.
 
 use super::error::EvalError;
 use super::value::{Duration, Timestamp};
@@ -6,19 +6,19 @@ use crate::meta::duration::{self, DurationError};
 use crate::meta::time::{self, TimeError};
 use crate::value::base64;
 
-/// `1h30m`, or words as in `in 2 days`.
+/// Parses a duration: `1h30m`, or words as in `in 2 days`.
 pub(super) fn duration(text: &str) -> Result<Duration, EvalError> {
     let invalid = |why: DurationError| EvalError::new(format!("Invalid duration {text}: {why}"));
     duration::parse_lenient(text).map(Duration).map_err(invalid)
 }
 
-/// `2006-01-02`.
+/// Parses a day: `2006-01-02`.
 pub(super) fn date(text: &str) -> Result<Timestamp, EvalError> {
     let invalid = |why: TimeError| EvalError::new(format!("Invalid date formatted string {text}: {why}"));
     time::parse_date(text).map(Timestamp::from).map_err(invalid)
 }
 
-/// RFC 3339, or the same without a zone; nothing is the start of 1970.
+/// Parses a time: RFC 3339, or the same without a zone; an empty text is the start of 1970.
 pub(super) fn date_time(text: &str) -> Result<Timestamp, EvalError> {
     if text.is_empty() {
         return Ok(Timestamp::default());
@@ -27,7 +27,7 @@ pub(super) fn date_time(text: &str) -> Result<Timestamp, EvalError> {
     time::parse(text).or_else(|_| time::parse_local(text)).map(Timestamp::from).map_err(invalid)
 }
 
-/// Base64 with the alphabet of URLs.
+/// Parses base64 with the URL alphabet.
 pub(super) fn bytes(text: &str) -> Result<Vec<u8>, EvalError> {
     let standard: String = text
         .chars()

@@ -1,7 +1,8 @@
-//! Structs that mutations are made of: `Object{…}` and its parts, and `JSONPatch{…}`.
+//! The structs of mutations: `Object{…}` and its parts, and `JSONPatch{…}`.
 //!
-//! The fields of an object are not part of its value: who selects one that the checker knows to be one gets what Go has
-//! for it, in which parts of objects are maps; to code that does not know it, an object is as opaque as a number.
+//! The fields of an object are not part of its value. A selection from a value that the checker knows to be an object
+//! returns Go's native value, in which parts of objects are maps; to code that does not know its type, an object is as
+//! opaque as a number.
 
 use std::sync::Arc;
 
@@ -24,10 +25,10 @@ struct StructParts<'a> {
 }
 
 impl<'a> Struct<'a> {
-    /// A struct of the type `ty` with these fields; of a repeated one the last value stays.
+    /// Makes a struct of the type `ty` with these fields; of a repeated one the last value is kept.
     ///
     /// # Errors
-    /// If a field of a JSON patch is not a string and has to be one.
+    /// A field of a JSON patch that must be a string is not one.
     pub(super) fn new(ty: &Type, fields: Vec<(&str, Value<'a>)>) -> Result<Self, EvalError> {
         let mut set: Vec<(Arc<str>, Value<'a>)> = Vec::with_capacity(fields.len());
         for (name, value) in fields {
@@ -57,7 +58,7 @@ impl<'a> Struct<'a> {
         self.0.ty.runtime_name()
     }
 
-    /// Whether it is an operation of a JSON patch, and not part of an object.
+    /// Whether it is an operation of a JSON patch, instead of a part of an object.
     pub fn is_json_patch(&self) -> bool {
         self.name() == mutation::JSON_PATCH
     }
@@ -72,13 +73,13 @@ impl<'a> Struct<'a> {
         self.fields().find(|(known, _)| *known == name).map(|(_, value)| value)
     }
 
-    /// What a selection gets of an object that the checker knows to be one; `None` where the field was not set.
+    /// The result of a selection from a value that the checker knows to be an object; `None` if the field was not set.
     pub(super) fn select(&self, name: &str) -> Result<Option<Value<'a>>, EvalError> {
         let unreadable = |_| EvalError::new(format!("cannot get field \"{name}\""));
         self.field(name).map(native).transpose().map_err(unreadable)
     }
 
-    /// What is at `key` of an operation of a JSON patch; nothing only if that `may_miss`.
+    /// The value at `key` of an operation of a JSON patch; `None` only if it `may_miss`.
     pub(super) fn member(&self, key: &Value<'_>, may_miss: bool) -> Result<Option<Value<'a>>, EvalError> {
         let what = if may_miss { "field" } else { "indexer" };
         let unsupported = || EvalError::new(format!("unsupported {what}: {}", show(key)));
@@ -95,15 +96,15 @@ impl<'a> Struct<'a> {
         }
     }
 
-    /// Whether nothing was set.
+    /// Whether no field was set.
     pub fn is_empty(&self) -> bool {
         self.0.fields.is_empty()
     }
 
-    /// `self == other`.
+    /// Evaluates `self == other`.
     ///
     /// # Errors
-    /// If the values of two operations can't be compared.
+    /// The values of two operations cannot be compared.
     pub(super) fn equals(&self, other: &Struct<'a>) -> Result<bool, EvalError> {
         if !self.is_json_patch() || !other.is_json_patch() {
             return Ok(self.is_identical(other));
@@ -120,7 +121,7 @@ impl<'a> Struct<'a> {
         }
     }
 
-    /// Equality as Go has it that looks at how values are made.
+    /// Equality like Go's deep equality, which compares how values are made.
     fn is_identical(&self, other: &Struct<'a>) -> bool {
         work::step();
         Arc::ptr_eq(&self.0, &other.0)
@@ -135,7 +136,7 @@ impl<'a> Struct<'a> {
     }
 }
 
-/// Whether an operation of a JSON patch has a field `name` that takes `value`.
+/// Whether an operation of a JSON patch has a field `name` that accepts `value`.
 fn is_member(name: &str, value: &Value<'_>) -> bool {
     match name {
         "op" | "path" | "from" => matches!(value, Value::String(_) | Value::Type(_)),
@@ -144,7 +145,7 @@ fn is_member(name: &str, value: &Value<'_>) -> bool {
     }
 }
 
-/// Whether two values are made of the same: of lists Go can't tell that.
+/// Whether two values are made of the same parts: for lists Go cannot tell.
 fn is_identical<'a>(left: &Value<'a>, right: &Value<'a>) -> bool {
     match (left, right) {
         (Value::List(_), _) | (_, Value::List(_)) => false,
@@ -161,10 +162,10 @@ fn is_identical<'a>(left: &Value<'a>, right: &Value<'a>) -> bool {
     }
 }
 
-/// `value` as Go has it outside of the language.
+/// Converts `value` as Go converts it to a native value.
 ///
 /// # Errors
-/// If a map has keys that are not strings.
+/// A map has keys that are not strings.
 fn native<'a>(value: &Value<'a>) -> Result<Value<'a>, EvalError> {
     work::step();
     Ok(match value {
@@ -192,7 +193,7 @@ fn native<'a>(value: &Value<'a>) -> Result<Value<'a>, EvalError> {
     })
 }
 
-/// A key of a map of Go, which is a string.
+/// Checks that a key of a native map is a string.
 fn key_of<'a>(key: Value<'a>) -> Result<Value<'a>, EvalError> {
     match key {
         Value::String(_) => Ok(key),
@@ -200,7 +201,7 @@ fn key_of<'a>(key: Value<'a>) -> Result<Value<'a>, EvalError> {
     }
 }
 
-/// What is wrong with a key of a map that is to be one of Go.
+/// The error message for a key of a native map that is not a string.
 pub fn not_a_string(key: &Value<'_>) -> String {
     let shown = match key {
         Value::Int(_) | Value::Uint(_) | Value::Bool(_) | Value::Double(_) => quoted(key),
@@ -209,7 +210,7 @@ pub fn not_a_string(key: &Value<'_>) -> String {
     format!("map key {shown} is of type {}, not string", go_type(key))
 }
 
-/// A scalar as Go's `%q` has it.
+/// Formats a scalar as Go's `%q` does.
 fn quoted(key: &Value<'_>) -> String {
     match key {
         Value::Int(number) => quoted_letter(u32::try_from(*number).ok()),
@@ -219,7 +220,7 @@ fn quoted(key: &Value<'_>) -> String {
     }
 }
 
-/// A number as Go's `%q` has it: the letter of that number.
+/// Formats a number as Go's `%q` does: the letter of that number.
 fn quoted_letter(number: Option<u32>) -> String {
     match number.and_then(char::from_u32).unwrap_or(char::REPLACEMENT_CHARACTER) {
         '"' => "'\"'".to_owned(),
@@ -228,7 +229,7 @@ fn quoted_letter(number: Option<u32>) -> String {
     }
 }
 
-/// The name of the type that Go has for what is in a value.
+/// The Go type of a value's native form.
 fn native_type(value: &Value<'_>) -> &'static str {
     match value {
         Value::Null => "structpb.NullValue",

@@ -1,4 +1,5 @@
-//! What expressions come to and cost; expected values are those of cel-go 0.29 with the Kubernetes libraries 1.37.
+//! Tests of the values and costs of expressions; expected values are those of cel-go 0.29 with the Kubernetes libraries
+//! 1.37.
 
 use super::host::{HostField, HostForm, HostShape, ListForm, ListKind, MapForm};
 use super::{BoundValue, Program, Value};
@@ -146,7 +147,7 @@ fn keys_of_maps_are_told_apart_as_the_reference_does() {
     check("{duration('1s'): 1, duration('1s'): 2}.size()", "1", 1);
     check("{int: 1} == {int: 1}", "true", 1);
     check("ip('1.1.1.1') in {ip('1.1.1.1'): 1}", "true", 33);
-    // Of lists, quantities and the like it compares pointers; the entries are there all the same.
+    // For lists, quantities and the like it compares pointers; the entries exist all the same.
     check("[1] in {[1]: 5}", "false", 1);
     check("{[1]: 5}.exists(key, value, value == 5)", "true", 7);
     check("quantity('1') in {quantity('1'): 1}", "false", 33);
@@ -170,7 +171,7 @@ fn what_can_be_no_key_ends_the_evaluation() {
 fn has_of_nothing_is_false() {
     check("has(optional.none().s)", "false", 1);
     check("!has(dyn(optional.of({'s': 1})).s)", "false", 4);
-    // The reference forgets in a branch that it was asked for the presence alone.
+    // In a branch, the reference forgets that only the presence was tested.
     check("true ? has(optional.of({'s': 1}).s) : false", "optional(1)", 2);
 }
 

@@ -1,8 +1,8 @@
 //! Values of expressions.
 //!
-//! A [`Value`] borrows where it can: strings, lists and maps of the object under validation are read in place, through
-//! the [`HostForm`](super::host::HostForm) that its schema gives them; only what an expression makes itself is owned. Clones
-//! are cheap. Errors are not values: what may fail is a `Result`.
+//! A [`Value`] borrows if it can: strings, lists and maps of the object under validation are read in place, through the
+//! [`HostForm`](super::host::HostForm) that its schema gives them; only values that an expression makes are owned.
+//! Clones are cheap. Errors are not values: an operation that may fail returns a `Result`.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -42,26 +42,26 @@ pub enum Value<'a> {
     Timestamp(Timestamp),
     /// `list`
     List(List<'a>),
-    /// A map, or an object of the host: at run time that is the same.
+    /// A map, or an object of the host: at run time these are the same.
     Map(Map<'a>),
     /// A type, such as `int`.
     Type(Arc<Type>),
     /// `optional.of(…)`, or `optional.none()`.
     Optional(Option<Arc<Value<'a>>>),
-    /// What a mutation is made of.
+    /// An object or a JSON patch of a mutation.
     Struct(Struct<'a>),
     /// A value of a library's own type.
     Opaque(Arc<dyn Opaque>),
-    /// What no schema describes: equal or not, but nothing else.
+    /// A value that no schema describes: it can only be compared for equality.
     Preserved(&'a Json),
 }
 
 /// A string: part of the host's object or of the program, or made by the expression.
 #[derive(Clone)]
 pub enum TextValue<'a> {
-    /// Text of the object that is looked at.
+    /// Text of the object under evaluation, or of the program.
     Borrowed(&'a str),
-    /// Text that the evaluation made, or that the program holds.
+    /// Text that the evaluation made, or that the program contains.
     Shared(Arc<str>),
 }
 
@@ -69,81 +69,82 @@ pub enum TextValue<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Duration(pub i64);
 
-/// A point in time, and the zone in which it prints and is taken apart. Equality and order pass over the zone.
+/// A point in time, and the zone in which it is printed and split into parts. Equality and order ignore the zone.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Timestamp {
     /// Seconds since 1970-01-01T00:00:00Z.
     pub seconds: i64,
-    /// 0 to 999,999,999.
+    /// Nanoseconds, 0 to 999,999,999.
     pub nanos: u32,
-    /// Seconds east of Greenwich.
+    /// The zone's offset, in seconds east of UTC.
     pub offset_seconds: i32,
 }
 
-/// A value of a type that the language does not know itself: a quantity, a URL, a named format.
+/// A value of a type that CEL itself does not have: a quantity, a URL, a named format.
 pub trait Opaque: fmt::Debug + Any + Send + Sync {
-    /// Its type, as `type()` gives it.
+    /// Its type, as `type()` returns it.
     fn ty(&self) -> Type;
 
-    /// Whether `other` is the same value; `None` if there is no such comparison, as with another type.
+    /// Whether `other` equals it; `None` if they cannot be compared, for example because the types differ.
     fn equals(&self, other: &dyn Opaque) -> Option<bool>;
 
-    /// The name that Go has for its type, which a few errors tell.
+    /// Its Go type, which a few errors show.
     fn go_type(&self) -> &'static str;
 
-    /// What Go has for it outside of the language: its type there, and the value as `%#v` prints it.
+    /// Its native form in Go: the type, and the value as `%#v` prints it.
     fn native(&self) -> (&'static str, String) {
         (self.go_type(), self.shown())
     }
 
-    /// The value in a message.
+    /// The value as messages show it.
     fn shown(&self) -> String {
         type_name(&self.ty())
     }
 
-    /// How the value is told from others as a key of a map.
+    /// How the value is identified as a key of a map.
     fn as_key(&self) -> KeyKind {
         KeyKind::Identity
     }
 
-    /// Whether it is a message, which has no fields: it differs from what is none, and says so of each field.
+    /// Whether it is a message, which has no fields: it differs from everything that is not one, and reports that each
+    /// field is missing.
     fn is_message(&self) -> bool {
         false
     }
 
-    /// What the cost model takes for its size.
+    /// Its size in the cost model.
     fn size(&self) -> u64 {
         1
     }
 
-    /// The longest regular expression behind a format of texts, in characters; `None` for what is not a format.
+    /// The length of a named format's longest regular expression, in characters; `None` for other values.
     fn format_regex_size(&self) -> Option<u64> {
         None
     }
 }
 
-/// A pointer as Go's `%#v` prints it, with the address 0x0: addresses differ from run to run.
+/// Formats a pointer as Go's `%#v` does, with the address 0x0: addresses differ between runs.
 pub fn pointer_syntax(go_type: &str) -> String {
     format!("({go_type})(0x0)")
 }
 
-/// What makes a value the same key of a map as another one.
+/// When a value is the same map key as another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyKind {
-    /// That it is shown alike.
+    /// If it has the same text.
     Content,
-    /// Nothing: it is the same as no other.
+    /// Never: it differs from all others.
     Identity,
-    /// It can't be a key: the reference fails.
+    /// It cannot be a key: the reference fails.
     Unhashable,
 }
 
-/// What a function may use beside its arguments.
+/// The state that a function can use besides its arguments.
 #[derive(Debug, Default)]
 pub struct CallScope<'p> {
-    /// The argument of the present call that is a regular expression, where it is a constant.
+    /// The argument of the current call that is a regular expression, if it is a constant.
     pub(super) constant_pattern: Option<&'p Arc<Pattern>>,
-    /// The regular expressions that were not known before.
+    /// The other regular expressions, compiled during the evaluation.
     patterns: HashMap<String, Arc<Pattern>>,
 }
 
@@ -151,7 +152,7 @@ impl CallScope<'_> {
     /// The regular expression `source`, compiled once: a constant with the program, any other for the evaluation.
     ///
     /// # Errors
-    /// In Go's words.
+    /// The expression is invalid; the message is Go's.
     pub fn pattern(&mut self, source: &str) -> Result<Arc<Pattern>, pattern::PatternError> {
         const PATTERNS_MAX: usize = 64;
         if let Some(constant) = self.constant_pattern.filter(|constant| constant.source() == source) {
@@ -170,12 +171,12 @@ impl CallScope<'_> {
 }
 
 impl<'a> Value<'a> {
-    /// A string that the expression makes.
+    /// Makes a string that is owned by the value.
     pub fn string(text: impl Into<Arc<str>>) -> Self {
         Value::String(TextValue::Shared(text.into()))
     }
 
-    /// A string that stands somewhere already.
+    /// Makes a string that borrows its text.
     pub fn borrowed(text: &'a str) -> Self {
         Value::String(TextValue::Borrowed(text))
     }
@@ -190,7 +191,7 @@ impl<'a> Value<'a> {
         Value::List(List::owned(items))
     }
 
-    /// JSON that no schema describes, read in place: maps, lists and scalars as a literal would have them.
+    /// JSON that no schema describes, read in place: maps, lists and scalars as in a literal.
     pub fn json(json: &'a Json) -> Self {
         match json {
             Json::Null => Value::Null,
@@ -269,7 +270,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The type, as `type()` gives it: of lists and maps not what they hold.
+    /// The type, as `type()` returns it; without the element types of lists and maps.
     pub fn type_of(&self) -> Type {
         match self {
             Value::Null => Type::Null,
@@ -291,12 +292,13 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The name of the type, without what it holds: `list`, `google.protobuf.Duration`.
+    /// The name of the type, without its parameters: `list`, `google.protobuf.Duration`.
     pub fn type_name(&self) -> String {
         type_name(&self.type_of())
     }
 
-    /// The same value without anything borrowed. What no schema describes, or does not fit its schema, becomes null.
+    /// The same value without borrowed parts. Values that no schema describes, or that do not fit their schema, become
+    /// null.
     pub fn into_static(self) -> Value<'static> {
         match self {
             Value::Null | Value::Preserved(_) => Value::Null,
@@ -325,7 +327,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The same value as it lies in `self`, without a count of references to keep.
+    /// The same value, borrowed from `self` without counting references.
     pub(crate) fn lend(&'a self) -> Value<'a> {
         match self {
             Value::String(text) => Value::String(TextValue::Borrowed(text.as_str())),
@@ -336,7 +338,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// The name of a type at run time, where parameters are not known.
+/// The name of a type at run time, at which its parameters are unknown.
 pub fn type_name(ty: &Type) -> String {
     match ty {
         Type::Null => "null_type".to_owned(),
@@ -361,7 +363,7 @@ impl<'a> TextValue<'a> {
         }
     }
 
-    /// How many characters it has.
+    /// The number of characters.
     pub fn characters(&self) -> u64 {
         self.as_str().chars().count() as u64
     }
@@ -389,7 +391,7 @@ impl From<Moment> for Timestamp {
 }
 
 impl Timestamp {
-    /// The moment, whatever the zone.
+    /// The moment, independent of the zone.
     fn moment(self) -> (i64, u32) {
         (self.seconds, self.nanos)
     }

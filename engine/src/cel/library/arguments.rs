@@ -1,4 +1,4 @@
-//! Arguments of functions, as the types that these want.
+//! Reads the arguments of functions as the types that the functions take.
 
 use crate::cel::eval::list::List;
 use crate::cel::eval::map::Map;
@@ -8,7 +8,7 @@ use crate::cel::eval::{EvalError, Value};
 pub const INT_OVERFLOW: EvalError = EvalError::Failed(std::borrow::Cow::Borrowed("integer overflow"));
 pub const UINT_OVERFLOW: EvalError = EvalError::Failed(std::borrow::Cow::Borrowed("unsigned integer overflow"));
 
-/// A text that can't be read as a value of the type `to`.
+/// The error for a text that cannot be read as a value of the type `to`.
 pub fn unreadable(to: &str) -> EvalError {
     EvalError::new(format!("type conversion error from 'string' to '{to}'"))
 }
@@ -19,7 +19,7 @@ use crate::work;
 ///
 /// # Errors
 ///
-/// There are fewer arguments.
+/// There are not enough arguments.
 pub fn value<'v, 'a>(arguments: &'v [Value<'a>], at: usize) -> Result<&'v Value<'a>, EvalError> {
     arguments.get(at).ok_or_else(EvalError::no_such_overload)
 }
@@ -66,16 +66,16 @@ pub fn timestamp(arguments: &[Value<'_>], at: usize) -> Result<Timestamp, EvalEr
     }
 }
 
-/// The value of a library's own type.
+/// The argument at `at` as a value of a library's own type.
 ///
 /// # Errors
 ///
-/// It is a value of another type.
+/// There are not enough arguments, or it is a value of another type.
 pub fn opaque<'v, T: Opaque>(arguments: &'v [Value<'_>], at: usize) -> Result<&'v T, EvalError> {
     value(arguments, at)?.as_opaque().ok_or_else(EvalError::no_such_overload)
 }
 
-/// A part of a text: of the host's, without a copy.
+/// A part of a text: borrowed if the text belongs to the host, else a copy.
 pub fn part_of<'a>(text: &TextValue<'a>, range: std::ops::Range<usize>) -> Value<'a> {
     match text {
         TextValue::Borrowed(text) => text.get(range).map_or_else(|| Value::string(""), Value::borrowed),
@@ -83,18 +83,18 @@ pub fn part_of<'a>(text: &TextValue<'a>, range: std::ops::Range<usize>) -> Value
     }
 }
 
-/// The place of `part` in `text`, of which it is a slice.
+/// The byte range of `part` in `text`; `part` must be a slice of `text`.
 pub fn range_in(text: &str, part: &str) -> std::ops::Range<usize> {
     let start = part.as_ptr().addr() - text.as_ptr().addr();
     start..start + part.len()
 }
 
-/// A list of texts.
+/// Makes a list of strings.
 pub fn texts<'a>(texts: impl IntoIterator<Item = String>) -> Value<'a> {
     Value::list(texts.into_iter().map(Value::string).collect())
 }
 
-/// A double as Go's `%g` prints it.
+/// Formats a double as Go's `%g` does.
 pub fn double(number: f64) -> String {
     match number {
         _ if number.is_nan() => "NaN".to_owned(),

@@ -9,7 +9,7 @@ use crate::cel::eval::{EvalError, Value};
 use crate::cel::function::{Calling, Function, Overload, Trait};
 use crate::cel::types::Type::{self, Bytes, Double, Int, String, Timestamp, Uint};
 
-/// Both operands are read and written.
+/// Both operands are read and copied.
 const CONCATENATE: Cost = Cost::of_overload(
     |sizes| {
         let both = sizes.size(0).plus(sizes.size(1));
@@ -18,7 +18,7 @@ const CONCATENATE: Cost = Cost::of_overload(
     |called| actual::scale(called.content_size(0).saturating_add(called.content_size(1)), model::TRAVERSAL),
 );
 
-/// One step, as lists are joined without a look at their elements.
+/// One step, because lists are joined without reading their elements.
 const CONCATENATE_LISTS: Cost = Cost::of_overload(
     |sizes| Estimate {
         entry: sizes.either_entry(0, 1),
@@ -122,7 +122,7 @@ fn duration<'a>(nanos: Option<i64>) -> Result<Value<'a>, EvalError> {
 /// `left + right`.
 ///
 /// # Errors
-/// If the sum does not fit its type, or the values can't be added.
+/// The sum does not fit its type, or the values cannot be added.
 pub fn add<'a>(left: &Value<'a>, right: &Value<'a>) -> Result<Value<'a>, EvalError> {
     match (left, right) {
         (Value::Int(left), Value::Int(right)) => int(left.checked_add(*right)),

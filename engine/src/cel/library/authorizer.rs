@@ -1,7 +1,7 @@
-//! Authorization: what somebody may do, asked of the host.
+//! Authorization checks, which the host answers.
 //!
-//! Source: `k8s.io/apiserver/pkg/cel/library/authz.go`, release 1.37. Selectors of fields and labels narrow no check: no
-//! authoriser here looks at them.
+//! Source: `k8s.io/apiserver/pkg/cel/library/authz.go`, release 1.37. Field and label selectors are parsed for their
+//! cost only: they do not narrow a check.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -15,57 +15,57 @@ use crate::cel::function::{Function, Implementation, Overload};
 use crate::cel::types::Type::{self, Bool};
 use crate::meta::names;
 
-/// Who knows what somebody may do.
+/// Decides what a user may do.
 pub trait RuleAuthorizer: Debug + Send + Sync {
-    /// Whether the user of this authoriser may do it.
+    /// Whether this authorizer's user may do what `check` describes.
     fn decide(&self, check: &AuthorizerCheck) -> AuthorizerAnswer;
 
-    /// The authoriser of a service account.
+    /// The authorizer for a service account.
     fn service_account(&self, namespace: &str, name: &str) -> Arc<dyn RuleAuthorizer>;
 }
 
-/// What is asked.
+/// What a check asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuthorizerCheck {
-    /// Of a path that is not of a resource.
+    /// Access to a path that is not a resource's.
     Path {
-        /// What is to be done, in lower case: `get`.
+        /// The verb, in lower case: `get`.
         verb: String,
         /// The path: `/healthz`.
         path: String,
     },
-    /// Of a resource.
+    /// Access to a resource.
     Resource {
-        /// What is to be done: `list`.
+        /// The verb: `list`.
         verb: String,
-        /// With what.
+        /// The resource.
         resource: CheckedResource,
     },
 }
 
-/// A resource that something may be done with; what is not named is empty.
+/// A resource that a check is about; parts that are not given are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckedResource {
-    /// The API group; empty for the core.
+    /// The API group; empty for the core group.
     pub group: String,
-    /// The name in the path: `pods`.
+    /// The resource's name in the path: `pods`.
     pub resource: String,
-    /// Empty for the object itself.
+    /// The subresource; empty for the object itself.
     pub subresource: String,
-    /// Empty for all, or for what has none.
+    /// The namespace; empty for all namespaces, or for cluster-scoped resources.
     pub namespace: String,
-    /// Empty for all.
+    /// The object's name; empty for all objects.
     pub name: String,
 }
 
-/// An answer.
+/// The answer to a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuthorizerAnswer {
     /// Whether the request is allowed.
     pub allowed: bool,
-    /// Why; may be empty.
+    /// The reason; may be empty.
     pub reason: String,
-    /// Why it could not be decided as it should have been; mostly empty.
+    /// The error that occurred while deciding; usually empty.
     pub error: String,
 }
 
@@ -79,12 +79,12 @@ pub fn request_resource<'a>(authorizer: Arc<dyn RuleAuthorizer>, resource: Check
     Value::opaque(ResourceCheck { authorizer, resource })
 }
 
-/// `kubernetes.authorization.NAME`
+/// The type `kubernetes.authorization.NAME`.
 pub fn type_of(name: &str) -> Type {
     Type::object(&format!("kubernetes.authorization.{name}"))
 }
 
-/// An authorization check, which must not happen often.
+/// An authorization check is expensive, so that an expression makes few of them.
 const CHECK: Cost = Cost::of_name(|_| Estimate::of(Range::fixed(CHECK_COST)), |_| CHECK_COST);
 const CHECK_COST: u64 = 350_000;
 
@@ -237,7 +237,7 @@ pub(super) fn functions() -> Vec<Function> {
     [since(27, checks), since(31, selectors)].concat()
 }
 
-/// A function that names a part of the resource of a check.
+/// Declares a function that sets a part of a check's resource.
 fn narrowing(name: &'static str, id: &'static str, run: Implementation) -> Function {
     let check = || type_of("ResourceCheck");
     Function::new(name, [Overload::member(id, [check(), Type::String], check(), Cost::One, run)])
@@ -249,7 +249,7 @@ fn selecting(name: &'static str, id: &'static str) -> Function {
         opaque::<ResourceCheck>(arguments, 0)?;
         value(arguments, 0).cloned()
     });
-    // In 1.31 the gate `AuthorizeWithSelectors` is shut.
+    // In 1.31 the feature gate `AuthorizeWithSelectors` is off by default.
     Function::new(name, [overload.built(32)])
 }
 
@@ -257,7 +257,7 @@ fn not_blank(text: &str, why: &'static str) -> Result<String, EvalError> {
     if text.trim().is_empty() { Err(EvalError::new(why)) } else { Ok(text.to_owned()) }
 }
 
-/// The check of the first argument with the second in one of its places.
+/// Returns the first argument, a check, with one of its parts set to the second argument.
 fn narrow<'a>(
     arguments: &[Value<'a>],
     place: impl FnOnce(&mut CheckedResource) -> &mut String,

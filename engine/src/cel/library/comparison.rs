@@ -10,7 +10,7 @@ use crate::cel::eval::{EvalError, Value};
 use crate::cel::function::{Calling, Function, Overload, Trait};
 use crate::cel::types::Type::{Bool, Bytes, Double, Duration, Int, String, Timestamp, Uint};
 
-/// One comparison, for all types with an order and between numbers of all types.
+/// Declares one comparison: for all types with an order, and between all types of numbers.
 macro_rules! comparison {
     ($function:expr, $name:literal, $holds:ident) => {
         Function::new(
@@ -54,7 +54,7 @@ fn order(arguments: &[Value<'_>]) -> Result<Ordering, EvalError> {
     compare(value(arguments, 0)?, value(arguments, 1)?)
 }
 
-/// Whether values of the type have an order.
+/// Whether values of this type have an order.
 pub fn is_ordered(value: &Value<'_>) -> bool {
     matches!(
         value,
@@ -69,10 +69,11 @@ pub fn is_ordered(value: &Value<'_>) -> bool {
     )
 }
 
-/// The order of two values. Numbers of different types are compared as numbers, with doubles as doubles.
+/// Compares two values. Numbers of different types are compared by value; an integer is converted to a double before it
+/// is compared with one.
 ///
 /// # Errors
-/// If one is not a number, or the types have no order or differ.
+/// One value is NaN, or the types differ or have no order.
 pub fn compare(left: &Value<'_>, right: &Value<'_>) -> Result<Ordering, EvalError> {
     Ok(match (left, right) {
         (Value::Int(left), Value::Int(right)) => left.cmp(right),

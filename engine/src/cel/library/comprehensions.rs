@@ -1,4 +1,4 @@
-//! What the macros of two variables call.
+//! The functions that the two-variable macros call.
 
 use super::arguments::{map, value};
 use super::since;
@@ -34,10 +34,10 @@ pub(super) fn functions() -> Vec<Function> {
     since(32, vec![Function::new("cel.@mapInsert", [insert_entry, insert_map])])
 }
 
-/// The map with one more entry.
+/// Returns the map with one more entry.
 ///
 /// # Errors
-/// If it has that key.
+/// The map already has the key.
 pub fn insert<'a>(map: Map<'a>, key: &Value<'a>, value: &Value<'a>) -> Result<Map<'a>, EvalError> {
     if map.find(key)?.is_some() {
         return Err(EvalError::new(format!("insert failed: key {} already exists", show(key))));

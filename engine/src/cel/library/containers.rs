@@ -7,13 +7,13 @@ use crate::cel::eval::{CallScope, EvalError, Value};
 use crate::cel::function::{Calling, Function, Mismatch, Overload, Trait};
 use crate::cel::types::Type::{self, Bool, Bytes, Int, String};
 
-/// An item, as large as those of its list.
+/// One step; the result has the size of the list's elements.
 const ITEM: Cost = Cost::of_overload(|_| Estimate { step: Some("@items"), ..Estimate::ONE }, |_| model::CALL);
 
-/// A value, as large as those of its map.
+/// One step; the result has the size of the map's values.
 const ENTRY: Cost = Cost::of_overload(|_| Estimate { step: Some("@values"), ..Estimate::ONE }, |_| model::CALL);
 
-/// Every item is looked at.
+/// Every item is compared.
 const IN_LIST: Cost =
     Cost::of_overload(|sizes| Estimate::of(sizes.size(1).scale(1.0)), |called| called.content_size(1));
 

@@ -1,4 +1,4 @@
-//! Conversions: `int(…)`, `string(…)`, `type(…)` and the like.
+//! Type conversions: `int(…)`, `string(…)`, `type(…)` and the like.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::cel::types::Type::{self, Bool, Bytes, Double, Dyn, Int, Timestamp, Ui
 use crate::meta::duration;
 use crate::value::number;
 
-/// A text is encoded, up to four bytes for each character.
+/// A text is encoded, as up to four bytes per character.
 const ENCODE: Cost = Cost::of_overload(
     |sizes| {
         let size = sizes.size(0);
@@ -23,7 +23,7 @@ const ENCODE: Cost = Cost::of_overload(
     |called| actual::scale(called.size(0), model::TRAVERSAL),
 );
 
-/// Bytes are decoded, a character for each byte, or for each four of them.
+/// Bytes are decoded: at most one character per byte, at least one per four bytes.
 const DECODE: Cost = Cost::of_overload(
     |sizes| {
         let size = sizes.size(0);
@@ -32,7 +32,7 @@ const DECODE: Cost = Cost::of_overload(
     |called| actual::scale(called.size(0), model::TRAVERSAL),
 );
 
-/// A value keeps its size, and what it contains.
+/// The value keeps its size and its contents.
 const KEEP: Cost = Cost::of_overload(
     |sizes| Estimate { result: sizes.known_size(0), entry: sizes.entry(0), ..Estimate::ONE },
     |_| model::CALL,
@@ -88,7 +88,7 @@ pub(super) fn functions() -> Vec<Function> {
                     let nanos = nanos.ok_or_else(|| unreadable("google.protobuf.Duration"))?;
                     Ok(Value::Duration(Duration(nanos)))
                 }),
-                // It was declared, but not implemented.
+                // The reference declared it before 1.37, but did not implement it.
                 Overload::global("int64_to_duration", [Int], Type::Duration, Cost::One, |_, _| {
                     Err(EvalError::new("type conversion error from 'int' to 'google.protobuf.Duration'"))
                 })
@@ -217,10 +217,10 @@ fn to_double<'a>(value: &Value<'a>) -> Result<Value<'a>, EvalError> {
     }
 }
 
-/// `string(value)` of what the standard converts.
+/// Computes `string(value)` for the types that the CEL standard converts.
 ///
 /// # Errors
-/// If bytes are not UTF-8, or the type has no text.
+/// The bytes are not UTF-8, or the type has no text form.
 pub fn to_text(value: &Value<'_>) -> Result<String, EvalError> {
     Ok(match value {
         Value::String(text) => text.as_str().to_owned(),
@@ -246,7 +246,7 @@ fn value_of_type(value: &Value<'_>) -> String {
     }
 }
 
-/// As Go's `strconv.ParseBool`.
+/// Parses a boolean as Go's `strconv.ParseBool` does.
 fn parse_bool(text: &str) -> Option<bool> {
     match text {
         "1" | "t" | "T" | "TRUE" | "true" | "True" => Some(true),

@@ -1,6 +1,6 @@
-//! `string.format(list)`, in the version that prints numbers the American way.
+//! `string.format(list)`, in the version that formats numbers for the locale en-US.
 //!
-//! Source: cel-go 0.29, strings extension 2; its numbers come from golang.org/x/text, locale en-US.
+//! Source: cel-go 0.29, strings extension version 2, which formats numbers with golang.org/x/text.
 
 use super::arguments::double;
 use super::conversion::to_text;
@@ -13,10 +13,10 @@ use crate::value::{go_quote, number};
 
 const PRECISION: usize = 6;
 
-/// Fills the clauses of `template` with `arguments` in turn. `times` stands between a number and its power of ten.
+/// Replaces the clauses of `template` by `arguments` in turn. `times` separates a number from its power of ten.
 ///
 /// # Errors
-/// If there are fewer arguments than clauses, a clause is unknown, or an argument does not go with its clause.
+/// There are fewer arguments than clauses, a clause is unknown, or an argument does not fit its clause.
 pub fn format<'a>(template: &str, arguments: &List<'a>, times: &str) -> Result<Value<'a>, EvalError> {
     let mut out = String::with_capacity(template.len());
     let mut rest = template;
@@ -43,7 +43,7 @@ pub fn format<'a>(template: &str, arguments: &List<'a>, times: &str) -> Result<V
     Ok(Value::string(out))
 }
 
-/// A clause that is not understood, in the words of cel-go.
+/// An invalid clause, with cel-go's messages.
 #[derive(Debug, thiserror::Error)]
 enum ClauseError {
     #[error("unrecognized formatting clause \"{0}\"")]
@@ -58,7 +58,7 @@ enum ClauseError {
     Precision { digits: String, fault: &'static str },
 }
 
-/// An argument that its clause does not take, in the words of cel-go.
+/// An argument that its clause does not accept, with cel-go's messages.
 #[derive(Debug, thiserror::Error)]
 enum FormatError {
     #[error("{what}, was given {given}")]
@@ -75,13 +75,13 @@ enum FormatError {
     Eval(#[from] EvalError),
 }
 
-/// One `%…` with what follows the percent sign.
+/// One clause: what follows a percent sign.
 enum Clause {
     Text,
     Decimal,
-    /// With so many digits of the fraction; `None` for a number that the printer does not take.
+    /// With this number of fraction digits; `None` for a precision that the reference's number formatter refuses.
     Fixed(Option<usize>),
-    /// The precision is the width that is filled with spaces: so it is in the reference.
+    /// As in the reference, the precision is a width that is padded with spaces.
     Scientific {
         width: Option<usize>,
     },
@@ -105,7 +105,7 @@ impl Clause {
             Some(char @ ('x' | 'X')) => Clause::Hexadecimal { upper: char == 'X' },
             Some('o') => Clause::Octal,
             _ => {
-                // The reference takes a byte for a character.
+                // The reference treats a byte as a character.
                 let byte = text.bytes().next().map_or(' ', char::from);
                 return Err(ClauseError::Unknown(byte));
             }
@@ -149,7 +149,7 @@ impl Clause {
     }
 }
 
-/// The number behind a point, if there is one, and what follows.
+/// Reads the precision, a number after a `.`, if there is one. Returns it and the rest of the text.
 fn read_precision(text: &str) -> Result<(Option<u64>, &str), ClauseError> {
     let Some(rest) = text.strip_prefix('.') else { return Ok((None, text)) };
     let count = rest.bytes().take_while(u8::is_ascii_digit).count();
@@ -167,7 +167,8 @@ fn read_precision(text: &str) -> Result<(Option<u64>, &str), ClauseError> {
     }
 }
 
-/// Numbers in the printer's own patterns have no more than a million before their last digit.
+/// The reference's number formatter accepts a number in its patterns if the digits before the last one make at most a
+/// million.
 fn printable(number: u64) -> Option<usize> {
     usize::try_from(number).ok().filter(|number| number / 10 <= 1_000_000)
 }
@@ -191,7 +192,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
 
 const NO_VERB: &str = "%!(NOVERB)";
 
-/// The words for what is not a number.
+/// The text of NaN and the infinities.
 fn special(number: f64) -> Option<&'static str> {
     match number {
         _ if number.is_nan() => Some("NaN"),
@@ -201,13 +202,14 @@ fn special(number: f64) -> Option<&'static str> {
     }
 }
 
-/// `1,234.500`
+/// Formats a number like `1,234.500`.
 fn fixed(number: f64, precision: Option<usize>) -> String {
     let Some(precision) = precision else { return NO_VERB.to_owned() };
     if let Some(special) = special(number) {
         return special.to_owned();
     }
-    // The printer keeps 16 bits, with a sign, of the most digits and 8 bits of the fewest.
+    // The reference's formatter keeps the maximum number of digits in a signed 16-bit integer, and the minimum number
+    // in 8 bits.
     let text = match usize::try_from(precision as i16) {
         Ok(most) => format!("{:.most$}", number.abs()),
         Err(_) => number::format_float_f(number.abs()),
@@ -230,11 +232,11 @@ fn fixed(number: f64, precision: Option<usize>) -> String {
     out
 }
 
-/// `1.234500×10⁰³`
+/// Formats a number like `1.234500×10⁰³`.
 fn scientific(number: f64, width: Option<usize>, times: &str) -> String {
     let Some(width) = width else { return NO_VERB.to_owned() };
     let text = special(number).map_or_else(|| mantissa_and_power(number, times), str::to_owned);
-    // The printer keeps 16 bits of the width.
+    // The reference's formatter keeps the width in 16 bits.
     let missing = usize::from(width as u16).saturating_sub(text.chars().count());
     format!("{}{text}", " ".repeat(missing))
 }
@@ -249,7 +251,7 @@ fn mantissa_and_power(number: f64, times: &str) -> String {
     format!("{}{mantissa}{times}10{minus}{raised}", if number < 0.0 { "-" } else { "" })
 }
 
-/// `%s`
+/// Formats a value for `%s`.
 fn to_string(value: &Value<'_>) -> Result<String, FormatError> {
     match value {
         Value::Null => Ok("null".to_owned()),
@@ -272,7 +274,7 @@ fn to_string(value: &Value<'_>) -> Result<String, FormatError> {
     }
 }
 
-/// As it stands within a list or a map: as one would write it in an expression.
+/// Formats a value inside a list or a map: as one would write it in an expression.
 fn literal(value: &Value<'_>) -> Result<String, FormatError> {
     Ok(match value {
         Value::String(text) => go_quote(text),

@@ -1,4 +1,4 @@
-//! Paths of JSON patches: `jsonpatch.escapeKey(…)`, known where mutations are made.
+//! Paths of JSON patches: `jsonpatch.escapeKey(…)`, available in expressions of mutations.
 
 use super::arguments::text;
 use crate::cel::cost::formula::TRAVERSE;
@@ -13,7 +13,7 @@ pub(in crate::cel) fn functions() -> Vec<Function> {
     vec![Function::new("jsonpatch.escapeKey", [escape_key])]
 }
 
-/// `key` as a step of a JSON pointer.
+/// Escapes `key` as a segment of a JSON pointer.
 fn escape(key: &str) -> std::string::String {
     key.replace('~', "~0").replace('/', "~1")
 }

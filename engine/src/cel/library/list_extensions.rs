@@ -1,4 +1,4 @@
-//! Lists, as version 3 of cel-go's extension has them.
+//! Functions of lists, as in version 3 of cel-go's extension.
 
 use super::arguments::{int, list};
 use super::comparison::{compare, is_ordered};
@@ -15,7 +15,7 @@ use crate::cel::types::Type::{self, Bool, Bytes, Double, Duration, Dyn, Int, Tim
 /// The longest list that `lists.range` makes.
 const RANGE_MAX: i64 = 1_000_000;
 
-/// A list as long as the part.
+/// A list of the slice's length is created.
 const SLICE: Cost = Cost::of_overload(
     |sizes| {
         let (start, end) = (sizes.unsigned(1, 0), sizes.unsigned(2, sizes.size(0).max));
@@ -24,23 +24,23 @@ const SLICE: Cost = Cost::of_overload(
     |called| actual::allocate_list(1.0, called.result.size()),
 );
 
-/// A list as long as the number says.
+/// A list of the length that the argument gives is created.
 const RANGE: Cost = Cost::of_overload(
     |sizes| allocate_list(1.0, Range::fixed(sizes.unsigned(0, u64::MAX))),
     |called| actual::allocate_list(1.0, called.result.size()),
 );
 
-/// A list of the same length.
+/// A list of the same length is created.
 const REVERSE: Cost = Cost::of_overload(
     |sizes| allocate_list(1.0, sizes.size(0)),
     |called| actual::allocate_list(1.0, called.result.size()),
 );
 
-/// A list, the first one gone through.
+/// A list is created, and the first one traversed.
 const FLATTEN: Cost =
     Cost::of_overload(|sizes| allocate_list(1.0, sizes.size(0)), |called| actual::allocate_list(1.0, called.size(0)));
 
-/// A list, the first one gone through as often as it is deep.
+/// A list is created, and the first one traversed once per level of the given depth.
 const FLATTEN_DEEP: Cost = Cost::of_overload(
     |sizes| allocate_list(sizes.unsigned(1, u64::MAX) as f64, sizes.size(0)),
     |called| {
@@ -50,7 +50,7 @@ const FLATTEN_DEEP: Cost = Cost::of_overload(
 )
 .wanting(Wants::Int(1));
 
-/// The same before 1.37: a negative depth takes from the price, which wraps around.
+/// The same before 1.37: a negative depth is subtracted from the cost, which wraps around.
 const FLATTEN_DEEP_BEFORE: Cost = Cost::of_overload(
     |sizes| allocate_list(sizes.unsigned(1, u64::MAX) as f64, sizes.size(0)),
     |called| {
@@ -62,12 +62,12 @@ const FLATTEN_DEEP_BEFORE: Cost = Cost::of_overload(
 )
 .wanting(Wants::Int(1));
 
-/// A list, each element compared with each other.
+/// A list is created, and each element compared with each other.
 const DISTINCT: Cost = Cost::of_overload(|sizes| compare_all(sizes, 0, 0.0), |called| compare_pairs(called, 0))
     .wanting(Wants::List(0))
     .comparing_pairs();
 
-/// The same, the elements in order; dearer for texts.
+/// A sorted list is created, and each element compared with each other; for texts the cost is higher.
 const SORT: Cost = Cost::of_overload(|sizes| compare_all(sizes, 0, 0.0), |called| compare_pairs(called, 0))
     .wanting(Wants::List(0))
     .comparing_pairs();
@@ -76,7 +76,7 @@ const SORT_TEXTS: Cost =
         .wanting(Wants::List(0))
         .comparing_pairs();
 
-/// A list, each key compared with each other; dearer for texts.
+/// A sorted list is created, and each key compared with each other; for texts the cost is higher.
 const SORT_BY: Cost = Cost::of_overload(|sizes| compare_all(sizes, 1, 0.0), |called| compare_pairs(called, 1))
     .wanting(Wants::List(1))
     .comparing_pairs();
@@ -186,7 +186,7 @@ fn sort_by_keys(id: &'static str, of: Type, cost: Cost) -> Overload {
     })
 }
 
-/// What comparing the elements of the argument at `at` costs, and the list that is made of them.
+/// Estimates the cost of comparing each pair of elements of the argument at `at`, and of creating the resulting list.
 fn compare_all(sizes: &Sizes<'_, '_>, at: usize, text_factor: f64) -> Estimate {
     let size = sizes.size(at);
     allocate_list(model::COMPARE_PAIR + text_factor, size.times(size))
@@ -268,7 +268,7 @@ fn distinct<'a>(list: &List<'a>) -> Result<Value<'a>, EvalError> {
     Ok(Value::list(unique))
 }
 
-/// `list` in the order of `keys`; equal keys come as Go's sort leaves them.
+/// Sorts `list` by `keys`; items with equal keys are in the order in which Go's sort leaves them.
 fn sort_by<'a>(list: &List<'a>, keys: &List<'a>) -> Result<Value<'a>, EvalError> {
     if list.len() != keys.len() {
         return Err(EvalError::new(format!(
@@ -278,7 +278,7 @@ fn sort_by<'a>(list: &List<'a>, keys: &List<'a>) -> Result<Value<'a>, EvalError>
             keys.len()
         )));
     }
-    // Of nothing, the reference gives the keys back.
+    // For an empty list, the reference returns the list of keys.
     let nothing = keys;
     let keys = keys.to_vec()?;
     let Some(first) = keys.first() else { return Ok(Value::List(nothing.clone())) };

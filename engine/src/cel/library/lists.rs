@@ -1,4 +1,4 @@
-//! Lists, as Kubernetes extends them: sums, order, places of elements.
+//! The functions that Kubernetes adds to lists: sums, order, positions of elements.
 
 use std::cmp::Ordering;
 
@@ -13,13 +13,13 @@ use crate::cel::eval::{EvalError, Value};
 use crate::cel::function::{Function, Overload};
 use crate::cel::types::Type::{self, Bool, Bytes, Double, Dyn, Int, String, Timestamp, Uint};
 
-/// Every element once. What is not known to be a list is taken for one.
+/// Every element is traversed once. A value that is not known to be a list is treated as one.
 const INCLUDES: Cost = Cost::of_name(
     |sizes| Estimate::of(sizes.each_element().unwrap_or_else(|| sizes.size(0))),
     |called| actual::traverse(called.first()),
 );
 
-/// `list(T).is_sorted() -> bool` for all types with an order.
+/// Declares `list(T).isSorted() -> bool` for all types with an order.
 macro_rules! is_sorted {
     ($($of:literal: $type:expr),*) => {
         [$(Overload::member(
@@ -32,7 +32,7 @@ macro_rules! is_sorted {
     };
 }
 
-/// `list(T).function() -> T`.
+/// Declares `list(T).function() -> T`.
 macro_rules! of_elements {
     ($name:literal, $run:expr; $($of:literal: $type:expr),*) => {
         Function::new($name, [$(of_elements!($name, $of, $type, $run)),*])
@@ -48,7 +48,7 @@ macro_rules! of_elements {
     };
 }
 
-/// The same for all types with an order.
+/// Declares `min` or `max` for all types with an order.
 macro_rules! extreme {
     ($name:literal, $worse:expr) => {
         of_elements!(
@@ -123,7 +123,7 @@ pub(super) fn functions() -> Vec<Function> {
     ]
 }
 
-/// What can't be compared is not equal.
+/// Values that cannot be compared are not equal.
 fn equals_at<'a>(list: &List<'a>, at: usize, wanted: &Value<'a>) -> bool {
     list.get(at).is_some_and(|item| item.is_ok_and(|item| item.is(wanted) == Ok(true)))
 }
@@ -139,7 +139,7 @@ fn is_sorted(list: &List<'_>) -> Result<bool, EvalError> {
         if !is_ordered(&item) {
             return Err(EvalError::no_such_overload());
         }
-        // What can't be compared is not a fault.
+        // Values that cannot be compared are not an error.
         if previous.is_some_and(|previous| compare(&previous, &item).is_ok_and(Ordering::is_gt)) {
             return Ok(false);
         }
@@ -148,7 +148,8 @@ fn is_sorted(list: &List<'_>) -> Result<bool, EvalError> {
     Ok(true)
 }
 
-/// The first item that no other is before; `worse` is the order of an item that gives way to the next one.
+/// The smallest or the largest item, the first of several equal ones. `worse` is the order of an item, compared with a
+/// later one, that the later one replaces.
 fn extreme<'a>(list: &List<'a>, name: &str, worse: Ordering) -> Result<Value<'a>, EvalError> {
     let mut found: Option<Value<'a>> = None;
     for item in list.iter() {

@@ -8,10 +8,10 @@ use crate::cel::eval::{EvalError, Value};
 use crate::cel::function::{Calling, Function, Mismatch, Overload};
 use crate::cel::types::Type::{self, Bool};
 
-/// What the estimate takes for the length of the name of a format.
+/// The length that the estimate assumes for the name of a format.
 const FORMAT_SIZE_MAX: u64 = 64;
 
-/// The left side, and the right one where it is needed.
+/// The left operand is evaluated, and the right one where needed.
 const JUNCTION: Cost = Cost::of_overload(
     |sizes| {
         let (left, right) = (sizes.cost(0), sizes.cost(1));
@@ -21,7 +21,7 @@ const JUNCTION: Cost = Cost::of_overload(
     |_| model::CALL,
 );
 
-/// The condition and one of the branches.
+/// The condition and one of the branches are evaluated.
 const CONDITIONAL: Cost = Cost::of_overload(
     |sizes| Estimate {
         arguments: Some(sizes.cost(0).plus(sizes.cost(1).union(sizes.cost(2)))),
@@ -31,7 +31,7 @@ const CONDITIONAL: Cost = Cost::of_overload(
     |_| model::CALL,
 );
 
-/// As far as the shorter operand goes; cheap for values of the libraries' own types.
+/// The shorter operand is traversed; values of the libraries' own types are cheap.
 const EQUALS: Cost = Cost::of_overload(
     |sizes| Estimate::of(compare_own_types(sizes).unwrap_or_else(|| sizes.comparison())),
     |called| actual::equality(called.first(), called.content_size(1)),
@@ -65,7 +65,7 @@ pub(super) fn functions() -> Vec<Function> {
     ]
 }
 
-/// `==` on two values of the same type of a library.
+/// Estimates `==` for two values of the same library type.
 fn compare_own_types(sizes: &Sizes<'_, '_>) -> Option<Range> {
     let ty = sizes.ty(0)?;
     if ty != sizes.ty(1)? {

@@ -1,15 +1,14 @@
-//! The functions that expressions may call, one family a file. What a function takes and gives, what it costs and what it
-//! does stand there together, in one [`Overload`](super::function::Overload) a signature.
+//! The functions that expressions may call, one family per file. The signature, the cost and the implementation of a
+//! function are defined together, in one [`Overload`](super::function::Overload) per signature.
 //!
-//! A function is added to the file of its family, and nowhere else. A family is added as a file with
-//! `pub(super) fn functions() -> Vec<Function>` and a line in [`KUBERNETES`], whose order matters: of the functions of one
-//! name, overloads are tried in that order. Prices that several families share stand in
-//! [`cost::formula`](super::cost::formula). What an expression must not use before a version of Kubernetes knows it says so
-//! by `since`.
+//! To add a function, change only the file of its family. To add a family, add a file with a function `functions`, and
+//! a line in [`KUBERNETES`]. The order of the lines matters: overloads of functions with the same name are tried in
+//! that order. Cost formulas that several families share are in [`cost::formula`](super::cost::formula). A function
+//! that expressions must not use before some version of Kubernetes says so by `since`.
 //!
-//! The ids, results and texts of errors are those of cel-go 0.29 and the Kubernetes libraries 1.37. What the evaluator
-//! does itself is declared as such: `&&`, `||`, `?:`, `==`, `!=`, selection, indices, and `or` and `orValue` of
-//! optionals, whose right side may stay unevaluated.
+//! The ids, results and error messages are those of cel-go 0.29 and the Kubernetes 1.37 libraries. The functions that
+//! the evaluator executes itself are declared as such: `&&`, `||`, `?:`, `==`, `!=`, selection, indices, and `or` and
+//! `orValue` of optionals, whose right operand may stay unevaluated.
 
 pub mod authorizer;
 
@@ -63,7 +62,7 @@ const STANDARD: [FunctionFamily; 7] = [
     time::functions,
 ];
 
-/// What Kubernetes adds to it, without [`lists`].
+/// The families that Kubernetes adds to the standard, without [`lists`].
 const KUBERNETES: [FunctionFamily; 12] = [
     urls::functions,
     regex::functions,
@@ -79,16 +78,16 @@ const KUBERNETES: [FunctionFamily; 12] = [
     list_extensions::functions,
 ];
 
-/// The version of Kubernetes whose library of lists stands behind all others; before, it stood in front of them.
+/// The first version of Kubernetes that puts its list library after all others; before, it came before them.
 const LISTS_LAST: Minor = Minor::of(37);
 
-/// All functions that the CEL standard has.
+/// All functions of the CEL standard.
 pub fn standard() -> Vec<Function> {
     STANDARD.iter().flat_map(|family| family()).collect()
 }
 
-/// All functions that an expression of Kubernetes may call that is to be understood by `version`, at the prices of a server
-/// of `minor`.
+/// All functions that an expression may call which Kubernetes `version` must understand, with the costs and the
+/// behaviour of a server of `minor`.
 pub fn kubernetes(minor: Minor, version: Minor) -> Vec<Function> {
     let lists: FunctionFamily = lists::functions;
     let (first, last) = if version < LISTS_LAST { (Some(lists), None) } else { (None, Some(lists)) };
@@ -105,8 +104,8 @@ pub fn kubernetes(minor: Minor, version: Minor) -> Vec<Function> {
     known.filter(|function| !function.overloads.is_empty()).collect()
 }
 
-/// The first version of Kubernetes whose new expressions may use a function, a macro, or functions whose names begin with
-/// such a name; `None` for what none knows.
+/// The first version of Kubernetes whose new expressions may use a function, a macro, or functions whose names start
+/// with the given name and a dot; `None` if no version has them.
 pub fn new_since(undeclared: &Undeclared) -> Option<Minor> {
     let is_it = |known: &str| match undeclared {
         Undeclared::Name(name) => known.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('.')),
@@ -122,7 +121,7 @@ pub fn new_since(undeclared: &Undeclared) -> Option<Minor> {
     of_functions.chain(of_macro).min()
 }
 
-/// `functions`, known since that version.
+/// Sets the first version of Kubernetes that has `functions`.
 fn since(version: u16, functions: Vec<Function>) -> Vec<Function> {
     let dated = functions.into_iter().map(|mut function| {
         for overload in &mut function.overloads {

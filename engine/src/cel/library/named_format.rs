@@ -1,4 +1,4 @@
-//! Named formats of texts: `format.dns1123Label().validate(…)`.
+//! Named string formats: `format.dns1123Label().validate(…)`.
 
 use super::arguments::{opaque, text, texts};
 use super::network::downcast;
@@ -11,10 +11,10 @@ use crate::cel::types::Type;
 use crate::meta::format::Format;
 use crate::meta::{names, url};
 
-/// What the estimate takes for the length of the regular expression behind a format.
+/// The length that the estimate assumes for a format's regular expression.
 const REGEX_SIZE_MAX: f64 = 128.0;
 
-/// The text by the longest expression of the format.
+/// The text is matched; the estimate assumes the longest regular expression of all formats.
 const VALIDATE: Cost = Cost::of_name(
     |sizes| Estimate::of(sizes.size(1).scale(model::TRAVERSAL).scale(REGEX_SIZE_MAX * model::REGEX)),
     |called| match called.first() {
@@ -26,7 +26,7 @@ const VALIDATE: Cost = Cost::of_name(
     },
 );
 
-/// `format.NAME()`
+/// Declares `format.NAME()`.
 macro_rules! format {
     ($name:literal, $format:expr) => {
         Function::new($name, [Overload::global($name, [], format_type(), Cost::One, |_, _| Ok(Value::opaque($format)))])
@@ -84,7 +84,7 @@ pub(super) fn functions() -> Vec<Function> {
     since(31, functions)
 }
 
-/// A fault in the words of Kubernetes before 1.35.
+/// A fault in the wording of Kubernetes before 1.35.
 fn former(fault: &str) -> String {
     fault.replace("a valid label key must", "a qualified name must").replace(" bytes", " characters")
 }
@@ -128,7 +128,7 @@ impl NamedFormat {
         })
     }
 
-    /// What is wrong with `text`.
+    /// The faults of `text`; empty if it has the format.
     fn faults(self, text: &str) -> Vec<String> {
         let check = |format: Format, fault: &str| if format.accepts(text) { None } else { Some(fault.to_owned()) };
         let fault = match self {
@@ -164,7 +164,7 @@ impl Opaque for NamedFormat {
         KeyKind::Unhashable
     }
 
-    /// What a check is priced as, whatever it does.
+    /// The length of the regular expression by which a check is priced, whatever the check does.
     fn format_regex_size(&self) -> Option<u64> {
         Some(match self {
             NamedFormat::Dns1123Label { .. } | NamedFormat::Dns1035Label { .. } => 30,

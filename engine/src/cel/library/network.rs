@@ -1,4 +1,4 @@
-//! Addresses and prefixes of the Internet: `ip(…)` and `cidr(…)`.
+//! IP addresses and prefixes: `ip(…)` and `cidr(…)`.
 
 use std::net::IpAddr;
 
@@ -13,10 +13,10 @@ use crate::cel::types::Type::{self, Bool, Int};
 use crate::meta::address::{self, Prefix};
 use crate::value::go_quote;
 
-/// Bytes of an address: 4 of IPv4, 16 of IPv6.
+/// The length of an address in bytes: 4 for IPv4, 16 for IPv6.
 const ADDRESS: Range = Range::new(4, 16);
 
-/// A text is parsed, and compared with what was parsed.
+/// A text is parsed, and compared with the text of the result.
 const IS_CANONICAL: Cost = Cost::of_name(
     |sizes| Estimate::of(sizes.size(0).scale(model::TRAVERSAL_AND_COPY)),
     |called| actual::scale(called.size(0), model::TRAVERSAL_AND_COPY),
@@ -31,7 +31,7 @@ const CONTAINS_IP_TEXT: Cost = Cost::of_overload(
     |called| compare_addresses(called).saturating_add(actual::scale(called.size(1), model::TRAVERSAL)),
 );
 
-/// What `containsCIDR` said before 1.32: only prefixes of which the address is that of the whole were in it.
+/// The result of `containsCIDR` before 1.32: a prefix was contained only if its address is that of `whole`, masked.
 fn contained_formerly(whole: Prefix, part: Prefix) -> bool {
     whole.contains_prefix(part) && whole.masked().ip == part.ip
 }
@@ -100,7 +100,7 @@ pub(super) fn functions() -> Vec<Function> {
                     Bool,
                     CONTAINS_IP_TEXT,
                     |_, arguments| {
-                        // Why the text is not an address gets lost, unlike with prefixes.
+                        // The reason why the text is not an address is not reported, unlike for prefixes.
                         let ip = parse_ip(text(arguments, 1)?).map_err(|_| EvalError::no_such_overload())?;
                         Ok(Value::Bool(cidr(arguments, 0)?.contains(ip)))
                     },
@@ -122,7 +122,7 @@ pub(super) fn functions() -> Vec<Function> {
                 Overload::global("string_to_ip", [Type::String], ip_type(), PARSE, |_, arguments| {
                     parse_ip(text(arguments, 0)?).map(|ip| Value::opaque(Ip(ip)))
                 }),
-                // A part of what is parsed already.
+                // Only a field of the parsed value.
                 Overload::member("cidr_ip", [cidr_type()], ip_type(), Cost::One, |_, arguments| {
                     Ok(Value::opaque(Ip(cidr(arguments, 0)?.ip)))
                 }),
@@ -263,7 +263,7 @@ impl Opaque for Ip {
     }
 }
 
-/// An address as Go's `%#v` prints it: one of IPv4 stands in the last 32 bits.
+/// Formats an address as Go's `%#v` does: an IPv4 address is in the last 32 bits.
 fn address_syntax(address: IpAddr) -> String {
     let bits = match address {
         IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
@@ -308,7 +308,7 @@ impl Opaque for Cidr {
         KeyKind::Content
     }
 
-    /// Bytes of the prefix.
+    /// The length of the prefix in bytes, rounded up.
     fn size(&self) -> u64 {
         u64::from(self.0.bits).div_ceil(8)
     }
@@ -327,7 +327,7 @@ fn cidr(arguments: &[Value<'_>], at: usize) -> Result<Prefix, EvalError> {
     opaque::<Cidr>(arguments, at).map(|Cidr(prefix)| *prefix)
 }
 
-/// An IPv6 address that stands for an IPv4 one.
+/// Whether the address is an IPv4-mapped IPv6 address.
 fn is_mapped(ip: IpAddr) -> bool {
     matches!(ip, IpAddr::V6(ip) if ip.to_ipv4_mapped().is_some())
 }
@@ -346,7 +346,7 @@ fn parse_ip(text: &str) -> Result<IpAddr, EvalError> {
     if is_mapped(address.ip) { Err(mapped(text)) } else { Ok(address.ip) }
 }
 
-/// The text of an error says so twice.
+/// Parses a prefix. The message of an error has its introduction twice, as in the reference.
 fn parse_cidr(text: &str) -> Result<Prefix, EvalError> {
     const WHERE: &str = "network address parse error during conversion from string: ";
     let prefix = Prefix::parse(text).map_err(|error| EvalError::new(format!("{WHERE}{WHERE}{error}")))?;

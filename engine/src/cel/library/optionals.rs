@@ -161,7 +161,7 @@ fn unwrap<'a>(_: &mut CallScope<'_>, arguments: &[Value<'a>]) -> Result<Value<'a
     Ok(Value::list(values))
 }
 
-/// Whether a value is its type's nothing. Lists and maps of the host never are.
+/// Whether a value is the zero value of its type. Lists and maps of the host never are.
 fn is_zero(value: &Value<'_>) -> bool {
     /// The start of the year 1.
     const NO_TIME: Timestamp = Timestamp { seconds: -62_135_596_800, nanos: 0, offset_seconds: 0 };

@@ -1,4 +1,4 @@
-//! Quantities of resources: `quantity(…)`, `isQuantity(…)`, their order and sums.
+//! Resource quantities: `quantity(…)`, `isQuantity(…)`, their order and arithmetic.
 
 use std::cmp::Ordering;
 use std::sync::OnceLock;
@@ -118,9 +118,11 @@ fn quantity_type() -> Type {
 #[derive(Debug)]
 struct QuantityValue {
     quantity: Quantity,
-    /// The reference can't compare anything with a sum by `==`, though it can compare a sum with anything.
+    /// Whether it is the result of a sum. In the reference, `==` fails if the right operand is a sum, but not if only
+    /// the left one is.
     is_sum: bool,
-    /// What it became when it was compared with a decimal: the reference converts the quantity itself, for all to see.
+    /// The value after a comparison with a decimal: the reference converts the quantity in place, which later uses can
+    /// see.
     decimal: OnceLock<Quantity>,
 }
 

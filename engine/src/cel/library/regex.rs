@@ -1,4 +1,4 @@
-//! Searching for regular expressions.
+//! Searches by regular expression: `find` and `findAll`.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::cel::function::{Calling, Function, Overload};
 use crate::cel::types::Type::{self, Int, String};
 use crate::meta::pattern::Pattern;
 
-/// The text by the length of the expression; what is found is no longer than the text.
+/// The length of the text times that of the expression; a match is no longer than the text.
 const FIND: Cost = Cost::of_name(
     |sizes| {
         let text = sizes.size(0);
@@ -60,7 +60,7 @@ fn pattern(scope: &mut CallScope<'_>, arguments: &[Value<'_>]) -> Result<Arc<Pat
     scope.pattern(source).map_err(|error| EvalError::new(format!("Illegal regex: {error}")))
 }
 
-/// At most `count` matches that don't overlap; all if the count is negative.
+/// Finds at most `count` matches that do not overlap; all if the count is negative.
 fn find_all<'a>(pattern: Arc<Pattern>, text: &TextValue<'a>, count: i64) -> Result<Value<'a>, EvalError> {
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     let found = pattern.find_iter(text.as_str()).take(count);

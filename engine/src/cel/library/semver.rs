@@ -1,4 +1,4 @@
-//! Semantic versions: `semver(…)`, `isSemver(…)`, their order and parts.
+//! Semantic versions: `semver(…)`, `isSemver(…)`, their order and their parts.
 
 use std::cmp::Ordering;
 
@@ -45,7 +45,7 @@ pub(super) fn functions() -> Vec<Function> {
                 }),
             ],
         ),
-        // Numbers beyond 63 bits turn negative.
+        // Numbers of more than 63 bits become negative.
         Function::new(
             "major",
             [Overload::member("semver_major", [semver_type()], Int, Cost::One, |_, arguments| {
@@ -118,7 +118,7 @@ impl Opaque for SemverValue {
     }
 }
 
-/// Reads the first argument, tolerantly if the second one says so.
+/// Parses the first argument, tolerantly if the second one is true.
 fn parse(arguments: &[Value<'_>]) -> Result<Result<Semver, SemverError>, EvalError> {
     let (text, tolerant) = (text(arguments, 0)?, boolean(arguments, 1)?);
     Ok(if tolerant { Semver::parse_tolerant(text) } else { Semver::parse(text) })

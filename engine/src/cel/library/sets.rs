@@ -1,4 +1,4 @@
-//! Lists as sets.
+//! Functions that treat lists as sets.
 
 use super::arguments::list;
 use super::since;
@@ -8,14 +8,14 @@ use crate::cel::eval::{EvalError, Value};
 use crate::cel::function::{Function, Overload};
 use crate::cel::types::Type::{self, Bool};
 
-/// Each element of one list is looked for in the other.
+/// Each element of one list is searched for in the other.
 const ONE_WAY: Cost = Cost::of_overload(
     |sizes| Estimate::of(sizes.size(0).times(sizes.size(1)).scale(1.0).plus(Range::fixed(model::CALL))),
     |called| compare_each(called.size(0), called.size(1), 1.0),
 )
 .comparing_pairs();
 
-/// Each list is looked for in the other.
+/// Each element of either list is searched for in the other.
 const BOTH_WAYS: Cost = Cost::of_overload(
     |sizes| Estimate::of(sizes.size(0).times(sizes.size(1)).scale(2.0).plus(Range::fixed(model::CALL))),
     |called| compare_each(called.size(0), called.size(1), 2.0),
@@ -43,7 +43,7 @@ pub(super) fn functions() -> Vec<Function> {
             [Overload::global("list_sets_intersects_list", lists(), Bool, ONE_WAY, |_, arguments| {
                 let others = list(arguments, 1)?;
                 for item in list(arguments, 0)?.iter() {
-                    // What can't be compared is not there.
+                    // A value that cannot be compared is not an element.
                     if others.contains(&item?) == Ok(true) {
                         return Ok(Value::Bool(true));
                     }

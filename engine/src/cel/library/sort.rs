@@ -1,14 +1,14 @@
-//! Sorting that leaves equal items where Go's `sort.Slice` leaves them.
+//! Sorting that leaves equal items in the order in which Go's `sort.Slice` leaves them.
 //!
-//! That is the pattern-defeating quicksort of Go 1.19 and later: not stable, but without chance, so the order of equal
-//! items can be seen by sorting by a key. Time is `n log n`.
+//! That is the pattern-defeating quicksort of Go 1.19 and later: not stable, but deterministic, so the order of equal
+//! items is visible when a list is sorted by a key. It takes `n log n` time.
 
-/// Up to here items are sorted by insertion.
+/// Ranges up to this length are sorted by insertion.
 const INSERTION_MAX: usize = 12;
-/// From here on the pivot is a median of medians, and a nearly sorted range may be repaired.
+/// From this length on the pivot is a median of medians, and a nearly sorted range may be repaired.
 const LONG: usize = 50;
 
-/// The numbers below `count` in the order that `is_less` has; it need not be consistent.
+/// Returns the numbers below `count`, sorted by `is_less`, which need not be consistent.
 pub fn sort_indices(count: usize, is_less: impl Fn(usize, usize) -> bool) -> Vec<usize> {
     let mut sorter = Sorter { items: (0..count).collect(), is_less };
     let limit = usize::BITS - count.leading_zeros();
@@ -21,7 +21,7 @@ struct Sorter<F> {
     is_less: F,
 }
 
-/// What looking for a pivot told of the order of the range.
+/// What the search for a pivot found about the order of the range.
 #[derive(PartialEq)]
 enum Hint {
     Unknown,
@@ -38,8 +38,8 @@ impl<F: Fn(usize, usize) -> bool> Sorter<F> {
         self.items.swap(left, right);
     }
 
-    /// Sorts `start..end`; after `limit` bad partitions by a heap. The longer part is sorted in the loop, so the stack
-    /// stays shallow.
+    /// Sorts `start..end`; after `limit` unbalanced partitions, by heapsort. The recursion goes into the shorter part
+    /// and the loop continues with the longer one, so the stack stays shallow.
     fn sort(&mut self, mut start: usize, mut end: usize, mut limit: u32) {
         let mut was_balanced = true;
         let mut was_partitioned = true;
@@ -64,7 +64,7 @@ impl<F: Fn(usize, usize) -> bool> Sorter<F> {
             if was_balanced && was_partitioned && hint == Hint::Increasing && self.repair(start, end) {
                 return;
             }
-            // Nothing is less than what stands before the range: split off what equals the pivot.
+            // No item is less than the one before the range: split off the items that equal the pivot.
             if start > 0 && !self.less(start - 1, pivot) {
                 start = self.partition_equal(start, end, pivot);
                 continue;
@@ -122,7 +122,7 @@ impl<F: Fn(usize, usize) -> bool> Sorter<F> {
         }
     }
 
-    /// Swaps three items in the middle with others, which a shift register of the length chooses.
+    /// Swaps three items in the middle with others that a shift register, seeded with the length, chooses.
     fn break_patterns(&mut self, start: usize, end: usize) {
         let length = end - start;
         let mut register = length as u64;
@@ -170,7 +170,7 @@ impl<F: Fn(usize, usize) -> bool> Sorter<F> {
         middle
     }
 
-    /// Moves a few items that are out of order; whether the range is sorted then.
+    /// Moves a few items that are out of order. Returns whether the range is sorted then.
     fn repair(&mut self, start: usize, end: usize) -> bool {
         const STEPS_MAX: usize = 5;
         let mut at = start + 1;
@@ -203,7 +203,8 @@ impl<F: Fn(usize, usize) -> bool> Sorter<F> {
         false
     }
 
-    /// Puts what is less than the pivot before it; where the pivot is then, and whether all was in place.
+    /// Moves the items that are less than the pivot before it. Returns the pivot's new index, and whether the range was
+    /// partitioned already.
     fn partition(&mut self, start: usize, end: usize, pivot: usize) -> (usize, bool) {
         self.swap(start, pivot);
         let (mut left, mut right) = (start + 1, end - 1);
@@ -226,7 +227,7 @@ impl<F: Fn(usize, usize) -> bool> Sorter<F> {
         }
     }
 
-    /// Puts what equals the pivot first; where the rest begins.
+    /// Moves the items that equal the pivot to the front. Returns the index where the rest begins.
     fn partition_equal(&mut self, start: usize, end: usize, pivot: usize) -> usize {
         self.swap(start, pivot);
         let (mut left, mut right) = (start + 1, end - 1);

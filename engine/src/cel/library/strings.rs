@@ -1,4 +1,4 @@
-//! Strings, as version 2 of cel-go's extension has them.
+//! Functions of strings, as in version 2 of cel-go's extension.
 
 use super::arguments::{int, list, part_of, range_in, text, value};
 use super::{formatting, since};
@@ -11,16 +11,16 @@ use crate::cel::function::{Calling, Function, Overload};
 use crate::cel::types::Type::{self, Dyn, Int};
 use crate::work;
 
-/// DIFFERS: the longest text that a replacement or a join may make, in bytes. In Kubernetes the memory is the limit.
+/// DIFFERS: the maximum length in bytes of the result of a replacement or a join. In Kubernetes only memory limits it.
 const RESULT_BYTES_MAX: usize = 64 << 20;
 
-/// The template is gone through, and nothing is known of the size of the result.
+/// The template is traversed, and nothing is known about the size of the result.
 const FORMAT: Cost = Cost::of_overload(
     |sizes| Estimate::of(sizes.size(0).scale(model::TRAVERSAL)),
     |called| actual::scale(called.size(0), model::TRAVERSAL),
 );
 
-/// The text is gone through, each character of the result perhaps escaped.
+/// The text is traversed, and each character of the result may be escaped.
 const QUOTE: Cost = Cost::of_overload(
     |sizes| {
         let size = sizes.size(0);
@@ -31,7 +31,7 @@ const QUOTE: Cost = Cost::of_overload(
     |called| actual::scale(called.size(0), model::TRAVERSAL),
 );
 
-/// The text is read and written.
+/// The text is read and copied.
 const REPLACE: Cost = Cost::of_name(
     |sizes| {
         let text = sizes.size(0);
@@ -41,7 +41,7 @@ const REPLACE: Cost = Cost::of_name(
     |called| actual::scale(called.size(0), model::TRAVERSAL_AND_COPY),
 );
 
-/// The text is read and written.
+/// The text is read and copied.
 const SPLIT: Cost = Cost::of_name(
     |sizes| {
         let text = sizes.size(0);
@@ -246,13 +246,13 @@ pub(super) fn functions() -> Vec<Function> {
     functions.into_iter().flat_map(dated).collect()
 }
 
-/// What version 0 of the extension, which new expressions of 1.29 are held to, does not have.
+/// Marks the functions that version 0 of the extension, to which new expressions of 1.29 are restricted, does not have.
 fn dated(function: Function) -> Vec<Function> {
     let is_newer = matches!(function.name, "format" | "strings.quote");
     if is_newer { since(29, vec![function]) } else { vec![function] }
 }
 
-/// The size of a list of texts that are joined, the separator between them.
+/// The size of the texts of a list joined, with the separator between them.
 fn joined(sizes: &Sizes<'_, '_>) -> Range {
     let count = sizes.size(0);
     let elements = sizes.element_size(0).map_or_else(Range::default, |size| count.times(size));
@@ -265,9 +265,9 @@ fn joined(sizes: &Sizes<'_, '_>) -> Range {
 
 /// The size of `text` with `what` replaced by `with`.
 fn replaced(text: Range, what: Range, with: Range) -> Range {
-    // How often, and how much of the text is left.
+    // The number of replacements, and how much of the text remains.
     let (count_max, kept_max) = if what.min == 0 {
-        // The empty text stands before each character and at the end.
+        // The empty text occurs before each character and at the end.
         (text.max.saturating_add(1), text.max)
     } else if with.max <= what.min {
         (0, text.max)
@@ -284,7 +284,7 @@ fn replaced(text: Range, what: Range, with: Range) -> Range {
     Range::new(count_min, count_max).times(with).plus(Range::new(kept_min, kept_max))
 }
 
-/// The quotient, rounded up. One that does not fit becomes half of the range, as Go converts it.
+/// Divides, rounding up. A quotient that does not fit becomes 2^63, as Go converts it.
 fn divide(size: u64, by: u64) -> u64 {
     let quotient = (size as f64 / by as f64).ceil();
     if quotient >= u64::MAX as f64 { 1 << 63 } else { quotient as u64 }
@@ -294,12 +294,12 @@ fn out_of_range(index: i64) -> EvalError {
     EvalError::new(format!("index out of range: {index}"))
 }
 
-/// How many characters stand before the byte `at`.
+/// The number of characters before the byte `at`.
 fn place_of(text: &str, at: usize) -> i64 {
     text[..at].chars().count() as i64
 }
 
-/// The byte at which the character `index` starts; the end of the text for the index behind the last one.
+/// The byte at which the character `index` starts; the end of the text for the index after the last character.
 fn find_byte(text: &str, index: i64) -> Option<usize> {
     let index = usize::try_from(index).ok()?;
     if text.is_ascii() {
@@ -329,7 +329,8 @@ fn index_of<'a>(text: &str, wanted: &str, offset: i64) -> Result<Value<'a>, Eval
     Ok(Value::Int(found.map_or(-1, |at| place_of(text, at))))
 }
 
-/// The last place at or before the character `offset`. An offset behind the text finds nothing.
+/// The last occurrence that starts at or before the character `offset`. With an offset beyond the text it finds
+/// nothing.
 fn last_index_of<'a>(text: &str, wanted: &str, offset: i64) -> Result<Value<'a>, EvalError> {
     if offset < 0 {
         return Err(out_of_range(offset));
@@ -338,35 +339,35 @@ fn last_index_of<'a>(text: &str, wanted: &str, offset: i64) -> Result<Value<'a>,
         return Ok(Value::Int(offset.min(text.chars().count() as i64)));
     }
     let found = find_byte(text, offset).filter(|start| *start < text.len()).and_then(|start| {
-        // What starts no later ends no later than this.
+        // An occurrence that starts at `start` or before ends no later than this.
         let end = text.floor_char_boundary(start.saturating_add(wanted.len()));
         text[..end].rfind(wanted)
     });
     Ok(Value::Int(found.map_or(-1, |at| place_of(text, at))))
 }
 
-/// `text.indexOf(wanted, offset)`, or the last place.
+/// `text.indexOf(wanted, offset)` or `text.lastIndexOf(wanted, offset)`.
 type TextSearch<'a> = fn(&str, &str, i64) -> Result<Value<'a>, EvalError>;
 
-/// A search as it was before 1.37: an empty text is found at any offset.
+/// Searches as before 1.37: an empty text is found at any offset.
 fn search_formerly<'a>(arguments: &[Value<'_>], search: TextSearch<'a>) -> Result<Value<'a>, EvalError> {
     let (text, wanted, offset) = (text(arguments, 0)?, text(arguments, 1)?, int(arguments, 2)?);
     if wanted.is_empty() { Ok(Value::Int(offset)) } else { search(text, wanted, offset) }
 }
 
-/// A search as it was before 1.32: an offset behind the text is out of range, too.
+/// Searches as before 1.32: also, an offset beyond the text is out of range.
 fn search_within<'a>(arguments: &[Value<'_>], search: TextSearch<'a>) -> Result<Value<'a>, EvalError> {
     let (whole, wanted, offset) = (text(arguments, 0)?, text(arguments, 1)?, int(arguments, 2)?);
     let is_behind = usize::try_from(offset).is_ok_and(|offset| has_no_more_than(whole, offset));
     if !wanted.is_empty() && is_behind { Err(out_of_range(offset)) } else { search_formerly(arguments, search) }
 }
 
-/// Whether a text has no more than `offset` characters.
+/// Whether a text has at most `offset` characters.
 fn has_no_more_than(text: &str, offset: usize) -> bool {
     text.chars().nth(offset).is_none()
 }
 
-/// The text after `change`, or as it is if none of its characters is `affected`.
+/// Applies `change` to the text; returns it unchanged if none of its characters is `affected`.
 fn changed<'a>(
     value: &Value<'a>,
     affected: fn(char) -> bool,
@@ -379,7 +380,7 @@ fn changed<'a>(
     }
 }
 
-/// The first `count` occurrences of `old` become `new`; all if the count is negative.
+/// Replaces the first `count` occurrences of `old` by `new`; all if the count is negative.
 fn replace<'a>(text: &TextValue<'a>, old: &str, new: &str, count: i64) -> Result<Value<'a>, EvalError> {
     if old == new || count == 0 {
         return Ok(Value::String(text.clone()));
@@ -398,7 +399,7 @@ fn too_long() -> EvalError {
     EvalError::new(format!("string of more than {RESULT_BYTES_MAX} bytes"))
 }
 
-/// At most `count` parts, the last of which has the rest; all if the count is negative.
+/// Splits into at most `count` parts, the last of which has the rest; without a limit if the count is negative.
 fn split<'a>(text: &TextValue<'a>, separator: &str, count: i64) -> Value<'a> {
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     let part = |part: &str| part_of(text, range_in(text, part));
@@ -428,7 +429,7 @@ fn substring<'a>(text: &TextValue<'a>, start: i64, end: i64) -> Result<Value<'a>
     Ok(part_of(text, first..last))
 }
 
-/// In double quotes, with the escapes of the language for what is not a letter.
+/// Puts a text in double quotes, and escapes control characters, backslashes and quotes as CEL does.
 fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');

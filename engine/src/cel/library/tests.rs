@@ -1,4 +1,4 @@
-//! What the functions do, one behaviour a test. Expected results are those of cel-go 0.29 and Kubernetes 1.37.
+//! Tests of the functions, one behaviour per test. Expected results are those of cel-go 0.29 and Kubernetes 1.37.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -301,7 +301,7 @@ fn a_server_has_what_its_minor_built_and_asks_its_prices() {
         let functions = super::kubernetes(Minor::of(minor), Minor::of(minor));
         functions.iter().any(|function| function.name == name)
     };
-    // It came to the library of optionals, which 1.28 knows.
+    // It was added to the library of optionals, which 1.28 has.
     assert!(knows(33, "first") && !knows(32, "first"));
     let is_one = |minor| {
         let functions = super::kubernetes(Minor::of(minor), Minor::of(minor));
@@ -322,7 +322,7 @@ fn what_an_older_version_does_not_declare_is_dated() {
     assert_eq!((function("nothing"), name("nothing"), name("quantity")), (None, None, None));
 }
 
-/// Any value, of few texts so that they meet.
+/// Any value; there are few distinct texts, so that equal ones occur.
 fn any_value() -> impl Strategy<Value = Value<'static>> {
     let any_text = prop_oneof![
         "[0-9a-z:/.%+\\-]{0,12}",
@@ -367,7 +367,7 @@ fn any_value() -> impl Strategy<Value = Value<'static>> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever the arguments: with the declared types, with others, with too few.
+    /// With any arguments: of the declared types, of others, and too few.
     #[test]
     fn no_arguments_break_a_function(arguments in prop::collection::vec(any_value(), 0..4)) {
         for function in super::kubernetes(Minor::NEWEST, Minor::NEWEST) {

@@ -1,4 +1,4 @@
-//! The functions of texts that the standard has: `contains`, `startsWith`, `endsWith`, `matches`.
+//! The string functions of the CEL standard: `contains`, `startsWith`, `endsWith`, `matches`.
 
 use super::arguments::text;
 use crate::cel::cost::formula::match_regex;
@@ -7,19 +7,19 @@ use crate::cel::eval::{CallScope, EvalError, Value};
 use crate::cel::function::{Calling, Function, Overload, Trait};
 use crate::cel::types::Type::{Bool, String};
 
-/// The text that is looked for is gone through.
+/// The argument, the text that is searched for, is traversed.
 const AFFIX: Cost = Cost::of_overload(
     |sizes| Estimate::of(sizes.size(1).scale(model::TRAVERSAL)),
     |called| actual::scale(called.content_size(1), model::TRAVERSAL),
 );
 
-/// The text that is looked through was, before 1.37.
+/// Before 1.37: the actual cost counts the target, the text that is searched.
 const WHOLE: Cost = Cost::of_overload(
     |sizes| Estimate::of(sizes.size(1).scale(model::TRAVERSAL)),
     |called| actual::scale(called.content_size(0), model::TRAVERSAL),
 );
 
-/// Both texts are gone through.
+/// Both texts are traversed.
 const CONTAINS: Cost = Cost::of_overload(
     |sizes| Estimate::of(sizes.size(0).scale(model::TRAVERSAL).times(sizes.size(1).scale(model::TRAVERSAL))),
     |called| {
@@ -28,7 +28,7 @@ const CONTAINS: Cost = Cost::of_overload(
     },
 );
 
-/// The text by the length of the expression.
+/// The length of the text times that of the regular expression.
 const MATCHES: Cost = Cost::of_overload(
     |sizes| Estimate::of(match_regex(sizes.size(0), sizes.size(1))),
     |called| actual::match_regex(called.content_size(0), called.content_size(1)),

@@ -18,7 +18,7 @@ const NANOS: i64 = 1_000_000_000;
 /// `0001-01-01T00:00:00Z` and `9999-12-31T23:59:59Z`.
 const UNIX_SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 
-/// A part of a time, in UTC or in a zone.
+/// Declares a function that returns a part of a timestamp, in UTC or in a given zone.
 macro_rules! part {
     ($name:literal, $utc:literal, $zoned:literal, $part:expr $(, $duration:literal, $of_duration:expr)?) => {
         Function::new(
@@ -101,19 +101,19 @@ fn overflow() -> EvalError {
     EvalError::new("timestamp overflow")
 }
 
-/// Reads RFC 3339.
+/// Parses a timestamp in the format of RFC 3339.
 ///
 /// # Errors
-/// If the text is none, or the year is not 1 to 9999 in UTC.
+/// The text is not a timestamp, or the year is not 1 to 9999 in UTC.
 pub fn parse(text: &str) -> Result<Timestamp, EvalError> {
     let timestamp = time::parse(text).map(Timestamp::from).map_err(|_| unreadable("google.protobuf.Timestamp"))?;
     if UNIX_SECONDS.contains(&timestamp.seconds) { Ok(timestamp) } else { Err(overflow()) }
 }
 
-/// The time that many seconds after the start of 1970.
+/// The time `seconds` after the start of 1970.
 ///
 /// # Errors
-/// If the year is not 1 to 9999.
+/// The year is not 1 to 9999.
 pub fn from_unix(seconds: i64) -> Result<Timestamp, EvalError> {
     if UNIX_SECONDS.contains(&seconds) {
         Ok(Timestamp { seconds, nanos: 0, offset_seconds: 0 })
@@ -122,10 +122,10 @@ pub fn from_unix(seconds: i64) -> Result<Timestamp, EvalError> {
     }
 }
 
-/// `start + length`, in the zone of `start`.
+/// Adds a duration to a time; keeps the zone of `start`.
 ///
 /// # Errors
-/// If the year is not 1 to 9999 in UTC.
+/// The year is not 1 to 9999 in UTC.
 pub fn later(start: Timestamp, length: Duration) -> Result<Timestamp, EvalError> {
     let nanos = i64::from(start.nanos) + length.0.rem_euclid(NANOS);
     let seconds = start.seconds + length.0.div_euclid(NANOS) + nanos / NANOS;
@@ -133,17 +133,17 @@ pub fn later(start: Timestamp, length: Duration) -> Result<Timestamp, EvalError>
     if UNIX_SECONDS.contains(&seconds) { Ok(Timestamp { seconds, nanos, ..start }) } else { Err(overflow()) }
 }
 
-/// `end - start`.
+/// The duration from `start` to `end`.
 ///
 /// # Errors
-/// If the duration does not fit 64 bits.
+/// The duration does not fit 64 bits.
 pub fn between(start: Timestamp, end: Timestamp) -> Result<Duration, EvalError> {
     let seconds = end.seconds.checked_sub(start.seconds).and_then(|seconds| seconds.checked_mul(NANOS));
     let nanos = i64::from(end.nanos) - i64::from(start.nanos);
     seconds.and_then(|seconds| seconds.checked_add(nanos)).map(Duration).ok_or(INT_OVERFLOW)
 }
 
-/// The seconds to the east of a zone at a time: the zone is a name, or hours and minutes such as `-08:00`.
+/// The offset of a zone at a time, in seconds east of UTC. The zone is a name, or hours and minutes such as `-08:00`.
 fn offset_in(timestamp: Timestamp, zone: &str) -> Result<i64, EvalError> {
     let Some((hours, minutes)) = zone.split_once(':') else { return named_offset(timestamp, zone) };
     let (hours, minutes) = (atoi(hours)?, atoi(minutes)?);
@@ -152,12 +152,12 @@ fn offset_in(timestamp: Timestamp, zone: &str) -> Result<i64, EvalError> {
     } else {
         hours.wrapping_mul(60).wrapping_add(minutes)
     };
-    // Through nanoseconds, and back by way of a double.
+    // Converted through nanoseconds and a double, as in the reference.
     let nanos = minutes.wrapping_mul(60 * NANOS);
     Ok(((nanos / NANOS) as f64 + (nanos % NANOS) as f64 / 1e9) as i64)
 }
 
-/// As Go's `strconv.Atoi`.
+/// Parses an integer as Go's `strconv.Atoi` does.
 fn atoi(text: &str) -> Result<i64, EvalError> {
     text.parse().map_err(|_| {
         let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -167,7 +167,7 @@ fn atoi(text: &str) -> Result<i64, EvalError> {
     })
 }
 
-/// Why there is no zone called `name`. The reference looks for a file of that name.
+/// Why there is no zone called `name`. The reference looks for a file with that name, and reports its error.
 fn why_unknown(name: &str) -> Cow<'static, str> {
     let is_within = |path: &str, folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
     let folder = name.trim_end_matches('/');
@@ -183,7 +183,7 @@ fn why_unknown(name: &str) -> Cow<'static, str> {
 }
 
 fn named_offset(timestamp: Timestamp, name: &str) -> Result<i64, EvalError> {
-    // A server's own zone is UTC.
+    // The server's local time zone is UTC.
     if matches!(name, "" | "UTC" | "Local") {
         return Ok(0);
     }
@@ -196,7 +196,7 @@ fn named_offset(timestamp: Timestamp, name: &str) -> Result<i64, EvalError> {
         return Err(unknown());
     }
     let zone = TimeZone::tzif(name, data).map_err(|_| unknown())?;
-    // The last hours before the year 10000 in UTC are not in the library's range.
+    // The last hours before the year 10000 in UTC are outside the library's range.
     let moment = jiff::Timestamp::from_second(timestamp.seconds).unwrap_or(jiff::Timestamp::MAX);
     Ok(i64::from(zone.to_offset(moment).seconds()))
 }

@@ -1,4 +1,4 @@
-//! URLs: `url(…)`, `isURL(…)` and the parts.
+//! URLs: `url(…)`, `isURL(…)` and functions for their parts.
 
 use super::arguments::{opaque, text};
 use super::network::downcast;
@@ -84,7 +84,7 @@ fn url<'v>(arguments: &'v [Value<'_>]) -> Result<&'v Url, EvalError> {
     opaque::<UrlValue>(arguments, 0).map(|UrlValue(url)| url)
 }
 
-/// An absolute URL or path; a fragment is split off only once that is sure.
+/// Parses an absolute URL or path. The fragment is split off only after the text has been accepted as one.
 fn parse(text: &str) -> Result<UrlValue, EvalError> {
     let parsed = url::parse_request(text).and_then(|_| url::parse(text));
     parsed
@@ -92,7 +92,7 @@ fn parse(text: &str) -> Result<UrlValue, EvalError> {
         .map_err(|error| EvalError::new(format!("URL parse error during conversion from string: {error}")))
 }
 
-/// The values of each parameter.
+/// The query parameters, each with its values.
 fn query<'a>(url: &Url) -> Map<'a> {
     let mut parameters: Vec<(String, Vec<Value<'a>>)> = Vec::new();
     let mut sorted = url.query_parameters();

@@ -1,6 +1,6 @@
-//! The concrete tree to the syntax tree.
+//! Turns the concrete tree into the syntax tree.
 //!
-//! Ids are given in cel-go's order. `&&` and `||` become balanced trees, macros are expanded, literals are decoded.
+//! Ids are assigned in cel-go's order. `&&` and `||` become balanced trees, macros are expanded, literals are decoded.
 
 use super::ast::{
     Ast, Call, Constant, Expr, ExprId, ExprKind, ListExpr, Location, MapEntry, Range, Select, SourceInfo, Struct,
@@ -14,23 +14,24 @@ use super::syntax::grammar;
 use super::syntax::tree::{Element, FieldName, Leaf, NodeId, SyntaxEntry, SyntaxField, SyntaxNode, Tree};
 use super::{escape, literal, macros};
 
-/// How many code points an expression may have.
+/// The maximum number of code points of an expression.
 pub const CODE_POINTS_MAX: usize = 100_000;
-/// How deep operators, selections and calls may nest.
+/// How deep operators, selections and calls may be nested.
 const DEPTH_MAX: u32 = 250;
 
 /// Parses an expression.
 ///
 /// # Errors
-/// All faults of the syntax, with the texts of cel-go.
+/// All syntax errors, with cel-go's messages.
 pub fn parse(source: SourceInfo, library: &Library) -> Result<Ast, Issues> {
     parse_with(source, library, false)
 }
 
-/// Parses an expression and keeps the calls that macros replaced, so that [`print`](super::print::print) can show them.
+/// Parses an expression and keeps the macro calls that were expanded, so that [`print`](super::print::print) can show
+/// them.
 ///
 /// # Errors
-/// As [`parse`].
+/// The same as [`parse`].
 pub fn parse_keeping_macros(source: SourceInfo, library: &Library) -> Result<Ast, Issues> {
     parse_with(source, library, true)
 }
@@ -54,10 +55,10 @@ fn parse_with(source: SourceInfo, library: &Library, keep_macros: bool) -> Resul
     }
 }
 
-/// Where a macro reports an argument that is missing.
+/// The location at which a macro reports a missing argument.
 const BEFORE_TEXT: Location = Location { line: 1, column: -1 };
 
-/// The tree is larger than a limit.
+/// The error that the tree exceeds a limit.
 #[derive(Debug)]
 pub(super) struct TooLarge {
     message: Box<str>,
@@ -77,12 +78,12 @@ impl Builder<'_> {
         self.issues.push(Issue::new(location, message));
     }
 
-    /// What stands for a part that is missing; the fault is reported already.
+    /// A placeholder for a part that is missing; the fault has already been reported.
     fn nothing(&mut self) -> Expr {
         Expr { id: ExprId::default(), kind: ExprKind::Constant(Constant::Null) }
     }
 
-    /// What stands for a part that is wrong; the fault is reported already.
+    /// A placeholder for a part that is wrong; the fault has already been reported.
     fn wrong(&mut self, range: Range) -> Expr {
         Expr { id: self.id(range), kind: ExprKind::Constant(Constant::Null) }
     }
@@ -116,8 +117,8 @@ impl Builder<'_> {
         }
     }
 
-    // Each kind of node has a function of its own: this one calls itself as deep as the tree goes, so it keeps little on
-    // the stack.
+    // Each kind of node has its own function: this one recurses as deep as the tree goes, so it keeps its stack frame
+    // small.
     fn build(&mut self, tree: &Tree, node: NodeId) -> Built<Expr> {
         match tree.node(node) {
             SyntaxNode::Nothing => Ok(self.nothing()),
@@ -306,7 +307,7 @@ impl Builder<'_> {
         call(id, operators::OPTIONAL_SELECT, vec![operand, field])
     }
 
-    /// The name of a field without its backquotes, where these are taken.
+    /// The name of a field, without its backquotes where they are allowed.
     fn field_text(&mut self, name: Leaf, fault_at: Token) -> Option<String> {
         let text = self.text(name);
         match name.token.kind {
@@ -319,7 +320,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The name of a variable or function, unless it is reserved.
+    /// The name of a variable or function; a reserved one is a fault.
     fn name(&mut self, start: Token, leading_dot: bool, name: Leaf) -> Result<String, Expr> {
         let text = self.text(name);
         if escape::is_reserved(&text) {
@@ -433,7 +434,7 @@ fn call(id: ExprId, function: &str, args: Vec<Expr>) -> Expr {
     Expr { id, kind: ExprKind::Call(Box::new(call)) }
 }
 
-/// Terms joined by one operator as a tree of least depth.
+/// Joins terms with one operator as a tree of minimum depth.
 fn balanced(function: &str, terms: &mut [Option<Expr>], ids: &[ExprId]) -> Expr {
     let Some((id, left_ids, right_ids)) = split(ids) else {
         return terms.first_mut().and_then(Option::take).expect("there is one term more than operators");
@@ -444,7 +445,7 @@ fn balanced(function: &str, terms: &mut [Option<Expr>], ids: &[ExprId]) -> Expr 
     call(id, function, vec![left, right])
 }
 
-/// The operator in the middle, the later one of two, and those on both sides.
+/// The operator in the middle (the later of two), and those on either side of it.
 fn split(ids: &[ExprId]) -> Option<(ExprId, &[ExprId], &[ExprId])> {
     let middle = ids.len() / 2;
     let id = *ids.get(middle)?;

@@ -1,9 +1,9 @@
-//! Expressions, and the faults of texts that are none.
+//! Tests of expressions, and of the faults of texts that are not expressions.
 
 use super::*;
 use crate::cel::env::{Env, Expressions};
 
-/// The tree with the id of each node behind it.
+/// The tree with each node's id after it.
 fn show(expr: &Expr) -> String {
     let all = |exprs: &[Expr]| exprs.iter().map(show).collect::<Vec<_>>().join(", ");
     let shown = match &expr.kind {

@@ -1,8 +1,8 @@
-//! The rules of the grammar, by recursive descent.
+//! The rules of the grammar, as recursive descent.
 //!
-//! A rule that meets a fault reports it, skips to where its callers can go on, and answers what it has. Nothing fails but
-//! by a limit. Which alternative a rule takes is decided by few tokens ahead, as ANTLR's prediction comes out for this
-//! grammar.
+//! A rule that meets a fault reports it, skips to where its callers can continue, and returns what it has. A rule fails
+//! only at a limit. Which alternative a rule takes is decided by looking a few tokens ahead, with the result that
+//! ANTLR's prediction has for this grammar.
 
 use crate::cel::ast::SourceInfo;
 use crate::cel::lexer::{Token, TokenKind, Tokens};
@@ -29,7 +29,7 @@ fn start(reader: &mut RuleReader<'_>) -> ReadResult<NodeId> {
     Ok(root)
 }
 
-/// What a conditional has so far.
+/// The parts of a conditional that have been read.
 struct Conditional {
     condition: NodeId,
     question: Option<super::tree::Leaf>,
@@ -108,7 +108,8 @@ impl RuleReader<'_> {
         Ok(left)
     }
 
-    /// `calc: unary | calc ('*' | '/' | '%') calc | calc ('+' | '-') calc`, as [`RuleReader::relation`].
+    /// `calc: unary | calc ('*' | '/' | '%') calc | calc ('+' | '-') calc`; `binding` works as in
+    /// [`RuleReader::relation`].
     fn calc(&mut self, binding: u8, follow: TokenSet) -> ReadResult<NodeId> {
         self.enter(GrammarRule::Calc, follow)?;
         self.stand(place::CALCULATED_OPERAND);
@@ -191,7 +192,7 @@ impl RuleReader<'_> {
         Ok(())
     }
 
-    /// Whether the minus here belongs to a number.
+    /// Whether the minus at the current token belongs to a number.
     fn is_negative_literal(&mut self) -> Result<bool, RuleFailure> {
         match self.kind(1) {
             TokenKind::Int | TokenKind::Float => Ok(true),
@@ -305,7 +306,7 @@ impl RuleReader<'_> {
         }
     }
 
-    /// A name, a call of a function, or a message.
+    /// Reads a name, a call of a function, or a message.
     fn named(&mut self, start: Token, node: &mut Option<NodeId>) -> Result<(), RuleFailure> {
         let leading_dot = self.kind(0) == TokenKind::Dot;
         let name_at = usize::from(leading_dot);
@@ -421,7 +422,7 @@ impl RuleReader<'_> {
         Ok(FieldName { start, name })
     }
 
-    /// What stands in the parentheses of a call, and the closing one: `exprList? ')'`.
+    /// Reads the arguments of a call and the closing parenthesis: `exprList? ')'`.
     fn arguments(
         &mut self,
         args: &mut Vec<NodeId>,
@@ -473,7 +474,7 @@ impl RuleReader<'_> {
         self.close(place::LIST_COMMA, place::LIST_END)
     }
 
-    /// A comma that is allowed, and the closing bracket.
+    /// Reads an optional comma and the closing bracket.
     fn close(&mut self, comma: ExpectedTokens, end: ExpectedTokens) -> Result<(), RuleFailure> {
         self.check(comma)?;
         if self.kind(0) == TokenKind::Comma {
@@ -537,7 +538,7 @@ impl RuleReader<'_> {
         Ok(Element { start, question, value })
     }
 
-    /// `literal`: numbers with their sign, strings, words.
+    /// `literal`: numbers with their sign, strings, bytes, `true`, `false` and `null`.
     fn literal(&mut self, follow: TokenSet) -> ReadResult<NodeId> {
         self.enter(GrammarRule::Other, follow)?;
         self.stand(place::LITERAL_TOKEN);

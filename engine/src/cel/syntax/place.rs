@@ -1,8 +1,8 @@
-//! The places in the rules of the grammar where a fault can show, and the tokens that may come there.
+//! The positions in the rules of the grammar where a fault can occur, and the tokens that may come there.
 
 use crate::cel::lexer::TokenKind;
 
-/// A set of kinds of tokens, and whether the rule may end.
+/// A set of token kinds, and whether the rule may end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenSet(u64);
 
@@ -53,7 +53,7 @@ impl TokenSet {
     }
 }
 
-/// As a list of expected tokens: `'+'`, `{'.', IDENTIFIER}`.
+/// Prints a list of expected tokens: `'+'`, `{'.', IDENTIFIER}`.
 impl std::fmt::Display for TokenSet {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let names: Vec<&str> = NAMES.iter().filter(|(kind, _)| self.contains(*kind)).map(|(_, name)| *name).collect();
@@ -103,13 +103,13 @@ const NAMES: [(TokenKind, &str); 36] = [
     (TokenKind::EscapedIdentifier, "ESC_IDENTIFIER"),
 ];
 
-/// A place in a rule: what may come there, and what may come after that one token.
+/// A position in a rule: the tokens that may come there, and those that may come after that one token.
 #[derive(Clone, Copy, Debug)]
 pub struct ExpectedTokens {
-    /// Tells places apart; below 64.
+    /// Identifies the position; below 64.
     pub number: u8,
     pub next: TokenSet,
-    /// After the token that is expected here; only for places of one token.
+    /// The tokens that may come after the expected one; only for positions with a single expected token.
     pub after: TokenSet,
 }
 
@@ -132,7 +132,7 @@ const LITERAL: TokenSet = of(&[
     TokenKind::String,
     TokenKind::Bytes,
 ]);
-/// What an operand without operator begins with.
+/// The tokens that begin an operand without an operator.
 pub const OPERAND: TokenSet = LITERAL.and(of(&[
     TokenKind::LeftBracket,
     TokenKind::LeftBrace,
@@ -140,11 +140,11 @@ pub const OPERAND: TokenSet = LITERAL.and(of(&[
     TokenKind::Dot,
     TokenKind::Identifier,
 ]));
-/// What an expression begins with.
+/// The tokens that begin an expression.
 pub const EXPRESSION: TokenSet = OPERAND.and(of(&[TokenKind::Exclamation]));
-/// What an element of a list begins with.
+/// The tokens that begin an element of a list.
 pub const ELEMENT: TokenSet = EXPRESSION.and(of(&[TokenKind::Question]));
-/// What the name of a field begins with.
+/// The tokens that begin the name of a field.
 pub const FIELD: TokenSet = of(&[TokenKind::Identifier, TokenKind::EscapedIdentifier]);
 const OPTIONAL_FIELD: TokenSet = FIELD.and(of(&[TokenKind::Question]));
 pub const COMPARISON: TokenSet = of(&[
@@ -161,7 +161,7 @@ pub const SUM: TokenSet = of(&[TokenKind::Plus, TokenKind::Minus]);
 const COMMA: TokenSet = of(&[TokenKind::Comma]);
 const COLON: TokenSet = of(&[TokenKind::Colon]);
 
-/// What follows in a rule after the rule that it calls.
+/// The tokens that may follow in a rule after a rule that it calls.
 pub mod follow {
     use super::{COLON, COMMA, COMPARISON, PRODUCT, SUM, TokenKind, TokenSet, of};
 

@@ -1,8 +1,8 @@
-//! What is reported for a text that is not in the grammar, and where reading goes on.
+//! Reports syntax errors, and decides where reading continues after one.
 //!
-//! The rules are those of ANTLR's default strategy: a token too many is skipped, a missing one is put in, and failing
-//! both, tokens are skipped until one comes that some rule under way waits for. After a report nothing more is reported
-//! until a token is read as expected. cel-go bounds how often and how far this goes.
+//! The rules are those of ANTLR's default strategy: an extra token is skipped, and a missing one is inserted; if
+//! neither helps, tokens are skipped until one comes that an active rule waits for. After a report nothing more is
+//! reported until an expected token is read. cel-go limits how often and how far this goes.
 
 use crate::cel::ast::{Range, SourceInfo};
 use crate::cel::error::Issue;
@@ -13,7 +13,7 @@ use super::tree::{Leaf, NodeId, Tree};
 use super::{DEPTH_MAX, RECOVERIES_MAX, REPORTS_MAX, SKIPPED_MAX};
 use crate::cel::ast::Location;
 
-/// The rules that may stand within themselves; others do so only through `Expr`.
+/// The rules that may be nested within themselves; others are so only through `Expr`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GrammarRule {
     Expr,
@@ -22,16 +22,16 @@ pub(super) enum GrammarRule {
     Other,
 }
 
-/// Reading cannot go on.
+/// The error that reading cannot continue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stopped;
 
-/// Why a rule did not come to its end.
+/// Why a rule did not complete.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum RuleFailure {
-    /// The current token cannot come here.
+    /// The current token is not allowed here.
     Mismatch,
-    /// No alternative begins with the tokens from the first to the second, by index.
+    /// No alternative begins with the tokens from the first to the second index.
     NoViable(usize, usize),
     Stopped,
 }
@@ -51,31 +51,31 @@ pub(super) struct RuleReader<'t> {
     pub at: usize,
     pub tree: Tree,
     issues: Vec<Issue>,
-    /// Faults of the lexer that were reported already.
+    /// The number of the lexer's faults that were already reported.
     lexical_faults: usize,
     place: ExpectedTokens,
-    /// What may follow each rule under way in the rule that called it.
+    /// For each active rule, the tokens that may follow in the rule that called it.
     follows: Vec<TokenSet>,
     depths: [u16; 3],
     is_recovering: bool,
     last_fault_at: Option<usize>,
-    /// A bit for each place of a fault since the last token that was expected.
+    /// A bit for each position of a fault since the last expected token.
     fault_places: u64,
     recoveries: u32,
     reports: u32,
     is_stopped: bool,
 }
 
-/// What came of reading a text.
+/// The result of reading a text.
 #[derive(Debug)]
 pub struct RecoveredParse {
-    /// The tree; none where reading was given up.
+    /// The tree; `None` if reading was given up.
     pub tree: Option<(Tree, NodeId)>,
     pub issues: Vec<Issue>,
 }
 
 impl<'t> RuleReader<'t> {
-    /// A reader that stands before the first token.
+    /// Makes a reader that is positioned before the first token.
     pub fn new(source: &'t SourceInfo, tokens: &'t Tokens) -> Self {
         RuleReader {
             source,
@@ -96,7 +96,7 @@ impl<'t> RuleReader<'t> {
         }
     }
 
-    /// The outcome, where the rule that begins with everything came to `root`.
+    /// Returns the result; `root` is the outcome of the start rule.
     pub fn finish(self, root: Result<NodeId, Stopped>) -> RecoveredParse {
         let root = root.ok().filter(|_| !self.is_stopped);
         RecoveredParse { tree: root.map(|root| (self.tree, root)), issues: self.issues }
@@ -104,7 +104,7 @@ impl<'t> RuleReader<'t> {
 }
 
 impl RuleReader<'_> {
-    /// The token `ahead` of the current one; 0 is the current one.
+    /// The token `ahead` positions after the current one; 0 is the current one. Reports the lexer's faults before it.
     pub fn token(&mut self, ahead: usize) -> Token {
         let index = (self.at + ahead).min(self.tokens.tokens.len() - 1);
         while let Some(fault) = self.tokens.faults.get(self.lexical_faults) {
@@ -126,13 +126,13 @@ impl RuleReader<'_> {
         self.source.text[range.start as usize..range.end as usize].iter().collect()
     }
 
-    /// Enters a rule of which the caller continues with `follow`.
+    /// Enters a rule whose caller continues with `follow`.
     pub fn enter(&mut self, rule: GrammarRule, follow: TokenSet) -> Result<(), Stopped> {
         if self.is_stopped {
             return Err(Stopped);
         }
         if rule != GrammarRule::Other {
-            // The token that the rule begins with is read first, and with it what the lexer could not read.
+            // The rule's first token is read first, and with it whatever the lexer could not read before it.
             self.token(0);
             let depth = &mut self.depths[rule as usize];
             *depth += 1;
@@ -151,12 +151,12 @@ impl RuleReader<'_> {
         }
     }
 
-    /// Says where in its rule the reader is.
+    /// Sets the reader's position in its rule.
     pub fn stand(&mut self, place: ExpectedTokens) {
         self.place = place;
     }
 
-    /// Reads the current token, which was expected.
+    /// Reads the current token, which is an expected one.
     pub fn take(&mut self) -> Leaf {
         self.end_fault();
         let token = self.token(0);
@@ -164,7 +164,7 @@ impl RuleReader<'_> {
         Leaf { token, is_missing: false }
     }
 
-    /// Reads a token of the kind that `place` expects.
+    /// Reads a token of the kind that `place` expects. Skips one wrong token or inserts a missing one if that helps.
     pub fn expect(&mut self, place: ExpectedTokens) -> Result<Leaf, RuleFailure> {
         self.place = place;
         if place.next.contains(self.kind(0)) {
@@ -182,7 +182,7 @@ impl RuleReader<'_> {
         Err(RuleFailure::Mismatch)
     }
 
-    /// Makes sure, before a choice, that the current token can come at `place`.
+    /// Makes sure, before a choice, that the current token is allowed at `place`.
     pub fn check(&mut self, place: ExpectedTokens) -> Result<(), RuleFailure> {
         self.place = place;
         if self.is_recovering || self.can_come() || self.skip_unwanted() {
@@ -191,7 +191,7 @@ impl RuleReader<'_> {
         Err(RuleFailure::Mismatch)
     }
 
-    /// Makes sure, within a loop, that the current token can come at `place`, skipping others.
+    /// Makes sure, within a loop, that the current token is allowed at `place`; skips tokens that are not.
     pub fn check_repeated(&mut self, place: ExpectedTokens) {
         self.place = place;
         if self.is_recovering || self.can_come() {
@@ -204,7 +204,7 @@ impl RuleReader<'_> {
         }
     }
 
-    /// Reports the fault that ended a rule, if any, and skips to where the rules under way can go on.
+    /// Reports the fault that ended a rule, if any, and skips to where the active rules can continue.
     pub fn settle(&mut self, outcome: Result<(), RuleFailure>) -> Result<(), Stopped> {
         let fault = match outcome {
             Ok(()) => return Ok(()),
@@ -215,7 +215,7 @@ impl RuleReader<'_> {
         self.recover()
     }
 
-    /// What can come here, in this rule and those that called it.
+    /// The tokens that are allowed here, in this rule and those that called it.
     pub fn expected(&self) -> TokenSet {
         let expected = self.expected_with(self.place.next);
         if self.tokens.quoted_names { expected } else { expected.without(TokenKind::EscapedIdentifier) }
@@ -304,7 +304,7 @@ impl RuleReader<'_> {
         Ok(())
     }
 
-    /// Gives up for a limit, unless reading was given up already.
+    /// Gives up because of a limit, unless reading was already given up.
     fn stop(&mut self, message: String) -> Stopped {
         if !self.is_stopped {
             self.issues.push(Issue::new(Location::NONE, message));
@@ -380,7 +380,7 @@ impl RuleReader<'_> {
         if first.kind == TokenKind::EndOfInput {
             return "no viable alternative at input '<EOF>'".to_owned();
         }
-        // White space and comments between the tokens are shown, what the lexer could not read is not.
+        // White space and comments between the tokens are shown; what the lexer could not read is not.
         let mut input = String::new();
         let mut from = first.range.start;
         for fault in &self.tokens.faults {

@@ -1,8 +1,8 @@
-//! The concrete tree: what was written, operators and brackets included.
+//! The concrete tree: the text as written, including operators and brackets.
 
 use crate::cel::lexer::Token;
 
-/// A node of a [`Tree`].
+/// The id of a node in a [`Tree`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeId(pub(super) u32);
 
@@ -12,19 +12,19 @@ pub struct Tree {
     nodes: Vec<SyntaxNode>,
 }
 
-/// A token of the tree. What recovery put in has a place but no text.
+/// A token of the tree. A token that recovery inserted has a position but no text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leaf {
     pub token: Token,
     pub is_missing: bool,
 }
 
-/// What one rule of the grammar found. Rules that only pass on what another found have no node.
+/// What one rule of the grammar read. Rules that only pass on another rule's result have no node.
 #[derive(Debug)]
 pub enum SyntaxNode {
-    /// A fault left nothing of use.
+    /// Nothing usable, because of a fault.
     Nothing,
-    /// A fault where an operand or its operators should begin.
+    /// A fault at the start of an operand or its operators.
     BrokenUnary {
         start: Token,
     },
@@ -48,7 +48,7 @@ pub enum SyntaxNode {
     },
     /// One or more `!`, or one or more `-`.
     Unary {
-        /// How many.
+        /// The number of operators.
         operators: u32,
         first: Leaf,
         operand: Option<NodeId>,
@@ -105,7 +105,7 @@ pub enum SyntaxNode {
     },
 }
 
-/// The name behind a dot or of a field, plain or in backticks; nothing in it after a fault.
+/// The name after a dot, or a field's name, plain or in backquotes; `None` after a fault.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldName {
     pub start: Token,

@@ -1,6 +1,6 @@
 //! The validation of definitions.
 //!
-//! In: a definition with its defaults, prepared for storage; for an update also the old one. Out: all errors, in
+//! Input: a definition with its defaults, prepared for storage; for an update also the old one. Output: all errors, in
 //! Kubernetes' words and order; or the costs of the rules.
 //!
 //! Source: apiextensions-apiserver 1.37, answers recorded from it.

@@ -1,7 +1,7 @@
 //! Schemas that were validated, with their verdicts.
 //!
-//! In: a schema, and what else its verdict depends on. Out: the verdict, which is reused for the same input: an editor
-//! asks at every keystroke, which changes at most one schema of a definition.
+//! Input: a schema, and what else its verdict depends on. Output: the verdict, which is reused for the same input: an
+//! editor asks at every keystroke, which changes at most one schema of a definition.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! The subject of a request for a certificate: the attributes that the certificate will have.
 //!
-//! In: a name of X.509. Out: the texts of those attributes that Go's `pkix.Name` keeps. Admission of a request and its
-//! signing both read the subject here, so that nothing is signed that was not checked. Other attributes are dropped, as
-//! Kubernetes' signer drops them: a user's uid is one of them.
+//! Input: a name of X.509. Output: the texts of those attributes that Go's `pkix.Name` keeps. Admission of a request
+//! and its signing both read the subject here, so that nothing is signed that was not checked. Other attributes are
+//! dropped, as Kubernetes' signer drops them: a user's uid is one of them.
 
 use thiserror::Error;
 use x509_parser::x509::{AttributeTypeAndValue, X509Name};

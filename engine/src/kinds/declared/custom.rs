@@ -1,6 +1,6 @@
 //! Rules that a marker only names (`+k8s:customValidation`): like the reference, this has a function for each.
 //!
-//! In: a field with its changed value. Out: the errors. The field's other markers are read elsewhere.
+//! Input: a field with its changed value. Output: the errors. The field's other markers are read elsewhere.
 //!
 //! Source: `pkg/apis/lifecycle/v1alpha1/validation.go` of Kubernetes, release 1.37.
 

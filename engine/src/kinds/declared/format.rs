@@ -1,6 +1,6 @@
 //! The formats of texts that a marker names: `+k8s:format=k8s-long-name`.
 //!
-//! In: the name of the format, and a field with a text. Out: the errors.
+//! Input: the name of the format, and a field with a text. Output: the errors.
 //!
 //! Source: `pkg/api/validate/strfmt.go` of apimachinery, release 1.37.
 

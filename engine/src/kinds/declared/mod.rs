@@ -1,8 +1,8 @@
 //! Declarative validation: the rules that the markers of a type (`+k8s:required`, `+k8s:immutable`, …) set for an
 //! object.
 //!
-//! In: a part of an object, the same part before a change, and its type. Out: errors, with the paths, texts and order
-//! of the reference, which generates code from the same markers. Unchanged values are not checked again.
+//! Input: a part of an object, the same part before a change, and its type. Output: errors, with the paths, texts and
+//! order of the reference, which generates code from the same markers. Unchanged values are not checked again.
 //!
 //! Kinds that are validated this way do not repeat the rules of the markers. Kinds older than the markers have rules
 //! written by hand, which give the same errors in the recorded words.

@@ -1,6 +1,6 @@
 //! The common part of Job and CronJob: the spec of a job.
 //!
-//! In: a JobSpec in the form that its Go type gives it. Out: its defaults, errors and warnings.
+//! Input: a JobSpec in the form that its Go type gives it. Output: its defaults, errors and warnings.
 //!
 //! Source: `pkg/apis/batch/v1`, `pkg/apis/batch/validation` and `pkg/api/job` of Kubernetes 1.37.
 

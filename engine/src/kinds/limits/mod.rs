@@ -1,6 +1,6 @@
 //! The effect of a namespace's limits on pods and claims.
 //!
-//! In: a LimitRange and an object. Out: the object with defaults, or why it is refused.
+//! Input: a LimitRange and an object. Output: the object with defaults, or why it is refused.
 //!
 //! Source: `plugin/pkg/admission/limitranger`, release 1.36.
 

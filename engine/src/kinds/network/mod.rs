@@ -1,6 +1,7 @@
 //! Shared code of the network kinds: addresses, ports, names, and the state of load balancers.
 //!
-//! In: objects by their types. Out: field errors, warnings and texts of columns, as kube-apiserver 1.37 gives them.
+//! Input: objects by their types. Output: field errors, warnings and texts of columns, as kube-apiserver 1.37 gives
+//! them.
 
 pub(crate) mod addresses;
 mod balancer;

@@ -1,7 +1,7 @@
 //! The template of pods, which every workload contains, and what a Pod has in common with it.
 //!
-//! In: a pod's spec or a template in the form that its Go type gives it (empty values are absent). Out: its defaults,
-//! errors and warnings. The kinds of workloads, and Pod itself, call this for their `template` and `spec`.
+//! Input: a pod's spec or a template in the form that its Go type gives it (empty values are absent). Output: its
+//! defaults, errors and warnings. The kinds of workloads, and Pod itself, call this for their `template` and `spec`.
 //!
 //! Source: `pkg/apis/core/v1/defaults.go`, `pkg/apis/core/validation` and `pkg/api/pod` of Kubernetes 1.36, with the types of 1.37.
 

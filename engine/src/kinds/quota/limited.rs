@@ -1,6 +1,7 @@
-//! Resources that nobody may use unless a quota of the namespace limits them.
+//! Resources that may only be used if a quota of the namespace limits them.
 //!
-//! In: `limitedResources` of the configuration, and the quotas that count an object. Out: what of it no quota covers.
+//! Input: `limitedResources` of the configuration, and the quotas that count an object. Output: the resources that no
+//! quota covers.
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/resourcequota`, release 1.36.
 
@@ -13,16 +14,16 @@ use crate::work;
 use super::scopes::{Scope, scopes_of};
 use super::{Refusal, Request, hard};
 
-/// The items of `limitedResources`, of which `resource` is set.
+/// The items of `limitedResources`; `resource` is set in each.
 #[derive(Clone, Debug, Default)]
 pub struct LimitedResources(pub Vec<Value>);
 
 impl LimitedResources {
-    /// Looks for quotas over all that is limited.
+    /// Checks that quotas cover all limited resources that the object uses.
     ///
     /// # Errors
     ///
-    /// What has none.
+    /// The resources or scopes that no quota covers.
     pub(super) fn check_covered(
         &self,
         quotas: &[&Value],
@@ -50,7 +51,7 @@ impl LimitedResources {
         Err(Refusal::Internal(why))
     }
 
-    /// What the object uses that has a limited part in its name.
+    /// The resources that the object uses and whose names contain a limited part.
     fn limits<'a>(&'a self, request: &Request<'_>, asked: &'a Totals) -> impl Iterator<Item = &'a str> {
         let (group, plural) = (request.counted.group.to_owned(), request.counted.plural.to_owned());
         let is_it = move |item: &&Value| item.str_at(&["apiGroup"]) == group && item.str_at(&["resource"]) == plural;
@@ -69,7 +70,7 @@ impl LimitedResources {
     }
 }
 
-/// As Go prints a ScopedResourceSelectorRequirement.
+/// Formats a scope as Go prints a ScopedResourceSelectorRequirement.
 fn print(scope: &Scope<'_>) -> String {
     let values: Vec<&str> = scope.values.iter().filter_map(Value::as_str).collect();
     format!("{{{} {} [{}]}}", scope.name, scope.operator, values.join(" "))

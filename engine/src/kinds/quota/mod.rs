@@ -1,7 +1,7 @@
-//! What the quotas of a namespace say to a write: whether it fits, and how much is used after it.
+//! Checks a write against the quotas of its namespace: whether it fits, and how much is used afterwards.
 //!
-//! In: the ResourceQuotas, and the object with the one that it replaces. Out: the quotas whose usage changes, or why the write is
-//! refused. Without `status.hard` and `status.used` a quota limits nothing: a controller writes these.
+//! Input: the ResourceQuotas, and the object with the one that it replaces. Output: the quotas whose usage changes, or
+//! why the write is refused. Without `status.hard` and `status.used` a quota limits nothing: a controller writes these.
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/resourcequota` and `pkg/quota/v1`, release 1.36.
 
@@ -26,20 +26,20 @@ pub use usage::Counted;
 /// A write of an object.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'r> {
-    /// Which resource is counted.
+    /// The resource that is written.
     pub counted: Counted<'r>,
-    /// The object that is written.
+    /// The object after the write.
     pub object: &'r Value,
-    /// What it replaces; nothing where it is made.
+    /// The object that it replaces; `None` for a create.
     pub old: Option<&'r Value>,
 }
 
-/// Why quotas refuse a write, in Kubernetes' words.
+/// Why quotas refuse a write, with Kubernetes' message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The write is forbidden.
     Forbidden(String),
-    /// What Kubernetes tells as an error of the server.
+    /// The error that Kubernetes reports as an internal one.
     Internal(String),
 }
 
@@ -49,11 +49,11 @@ impl From<String> for Refusal {
     }
 }
 
-/// The quotas as they are once the object is counted, in the order in which they are given; `None` where they stay as they are.
+/// Returns the quotas as they are once the object is counted, in the given order; `None` for those that do not change.
 ///
 /// # Errors
 ///
-/// Why it is refused: by a quota, or because none covers what is `limited`.
+/// Why the write is refused: by a quota, or because none covers what is `limited`.
 pub fn charge<Q: Borrow<Value>>(
     quotas: &[Q],
     request: &Request<'_>,
@@ -79,7 +79,7 @@ pub fn charge<Q: Borrow<Value>>(
     charged.map(|(quota, matches)| if matches { charge_one(quota, request, &asked) } else { Ok(None) }).collect()
 }
 
-/// Whether the write uses more of anything than what it replaces, for a quota or where there is none.
+/// Whether the write uses more of any resource than the object it replaces, for a matching quota, or if none matches.
 fn uses_more(matching: &[&Value], request: &Request<'_>, asked: &Totals) -> bool {
     let more = |old: Option<&Value>| {
         let before = old.map(|old| request.counted.usage(old)).unwrap_or_default();
@@ -96,16 +96,16 @@ fn uses_more(matching: &[&Value], request: &Request<'_>, asked: &Totals) -> bool
     matching.iter().any(|quota| more(counts_it(quota)))
 }
 
-/// Whether a quota limits something that the object uses, and is for such objects.
+/// Whether a quota limits a resource that the object uses, and the object is in all its scopes.
 fn matches(quota: &Value, counted: &Counted<'_>, object: &Value) -> bool {
     let is_limited = hard(quota).any(|name| counted.counts(name));
     is_limited && scopes::all_match(quota, counted, object)
 }
 
-/// What a request was charged for, by the names of resources.
+/// The amounts that a request was charged, by the names of resources.
 pub type Charge = Totals;
 
-/// How much more `after` counts as used than `before`, which is the same quota.
+/// How much more is used in `after` than in `before`, two states of the same quota.
 pub fn difference_of(before: &Value, after: &Value) -> Charge {
     let used = |quota: &Value, name: &str| resources::parse(quota.at(&["status", "used", name]));
     let differs = |name: &str| {
@@ -115,7 +115,7 @@ pub fn difference_of(before: &Value, after: &Value) -> Charge {
     hard(after).filter_map(differs).collect()
 }
 
-/// The quota as if a request had not been charged; never below nothing.
+/// Returns the quota as if a request had not been charged. Amounts never become negative.
 pub fn refunded(quota: &Value, charge: &Charge) -> Value {
     let mut refunded = quota.clone();
     for (name, amount) in charge {
@@ -133,7 +133,7 @@ fn hard(quota: &Value) -> impl Iterator<Item = &str> {
     hard.into_iter().flat_map(Map::keys).inspect(|_| work::step())
 }
 
-/// The object says what it uses, and the quota what is used already.
+/// Checks that the object specifies what the quota limits, and that the quota knows what is used already.
 fn check_known(quota: &Value, request: &Request<'_>) -> Result<(), Refusal> {
     let name = quota.str_at(&["metadata", "name"]);
     let limited: BTreeSet<&str> = hard(quota).filter(|name| request.counted.counts(name)).collect();
@@ -189,7 +189,7 @@ fn charge_one(quota: &Value, request: &Request<'_>, asked: &Totals) -> Result<Op
     Err(Refusal::Forbidden(format!("exceeded quota: {name}, requested: {wanted}, used: {used}, limited: {hard}")))
 }
 
-/// How much more it is; nothing where it is less.
+/// The difference; 0 if it is negative.
 fn difference(now: &Quantity, before: &Quantity) -> Quantity {
     match now.sub(before) {
         Ok(more) if more.signum() > 0 => more,

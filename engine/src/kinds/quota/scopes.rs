@@ -1,4 +1,4 @@
-//! The scopes of quotas: which objects they are for.
+//! The scopes of quotas: which objects a quota applies to.
 
 use crate::kinds::resources;
 use crate::value::Value;
@@ -10,14 +10,14 @@ pub fn all_match(quota: &Value, counted: &Counted<'_>, object: &Value) -> bool {
     scopes_of(quota).all(|scope| scope.has(counted, object))
 }
 
-/// The scopes of a quota, in either form.
+/// The scopes of a quota, from both fields that can contain them.
 pub(super) fn scopes_of(quota: &Value) -> impl Iterator<Item = Scope<'_>> {
     let names = quota.items_at(&["spec", "scopes"]).iter().filter_map(Value::as_str);
     let selectors = quota.items_at(&["spec", "scopeSelector", "matchExpressions"]).iter();
     names.map(|name| Scope { name, operator: "Exists", values: &[] }).chain(selectors.map(Scope::of))
 }
 
-/// A scope that objects may be in.
+/// A scope, with the operator and the values that select its objects.
 #[derive(Clone, Copy)]
 pub(super) struct Scope<'s> {
     pub name: &'s str,
@@ -35,7 +35,7 @@ impl<'s> Scope<'s> {
         }
     }
 
-    /// Whether the object is in it; of other kinds than pods and claims none is in any.
+    /// Whether the object is in the scope. Only pods and claims can be.
     pub fn has(&self, counted: &Counted<'_>, object: &Value) -> bool {
         match (counted.group, counted.plural) {
             ("", "pods") => self.has_pod(object),
@@ -59,7 +59,7 @@ impl<'s> Scope<'s> {
         }
     }
 
-    /// A claim is in the scopes of all classes that it names or has.
+    /// Whether a claim is in the scope: by any of the classes that it requests or has.
     fn has_claim(&self, claim: &Value) -> bool {
         const CLASSES: [&[&str]; 3] = [
             &["spec", "volumeAttributesClassName"],
@@ -85,7 +85,7 @@ impl<'s> Scope<'s> {
     }
 }
 
-/// Whether nothing of a pod asks for processors or memory.
+/// Whether neither the pod nor a container requests or limits CPU or memory.
 fn is_best_effort(pod: &Value) -> bool {
     let asks = |resources: &Value| {
         ["requests", "limits"]
@@ -99,7 +99,7 @@ fn is_best_effort(pod: &Value) -> bool {
     !containers.any(|container| container.get("resources").is_some_and(asks))
 }
 
-/// Whether a pod looks for pods of other namespaces.
+/// Whether a pod has an affinity to pods of other namespaces.
 fn has_affinity_elsewhere(pod: &Value) -> bool {
     let is_elsewhere = |term: &Value| {
         let selects = term.get("namespaceSelector").is_some_and(|selector| !selector.is_null());

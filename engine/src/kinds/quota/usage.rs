@@ -1,4 +1,4 @@
-//! What an object uses of the resources that quotas limit.
+//! How much an object uses of the resources that quotas limit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,27 +23,28 @@ const POD: [&str; 10] = [
     "limits.ephemeral-storage",
     "pods",
 ];
-/// A quota that limits any of these, or a resource that begins with `requests.` or `hugepages-`, contains one of these texts.
+/// If a quota limits any of these, or a resource that begins with `requests.` or `hugepages-`, its JSON contains at
+/// least one of these texts.
 const POD_PARTS: [&str; 7] =
     ["\"cpu\"", "\"memory\"", "\"ephemeral-storage\"", "\"pods\"", "\"requests.", "\"limits.", "\"hugepages-"];
-/// What each container must name where a quota limits it.
+/// The resources that each container must specify if a quota limits them.
 const MANDATORY: [&str; 6] = ["cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
 const SERVICE: [&str; 3] = ["services", "services.nodeports", "services.loadbalancers"];
 const CLAIM: [&str; 2] = ["persistentvolumeclaims", "requests.storage"];
-/// Kinds that were counted under their own names before all were.
+/// The kinds that were counted under their own names before every kind could be counted.
 const ALIASES: [&str; 4] = ["configmaps", "resourcequotas", "replicationcontrollers", "secrets"];
-/// What is not counted.
+/// The resources that are not counted.
 const IGNORED: [(&str, &str); 3] = [("", "bindings"), ("", "events"), ("events.k8s.io", "events")];
 const BY_CLASS: &str = ".storageclass.storage.k8s.io/";
 
-/// The objects of a request.
+/// The resource of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Counted<'c> {
-    /// The API group; empty for the core.
+    /// The API group; empty for the core group.
     pub group: &'c str,
-    /// The name in paths.
+    /// The plural name, as in paths.
     pub plural: &'c str,
-    /// Empty for the object itself.
+    /// The subresource; empty for the object itself.
     pub subresource: &'c str,
 }
 
@@ -52,7 +53,7 @@ impl Counted<'_> {
         if self.group.is_empty() { self.plural } else { "" }
     }
 
-    /// Whether a write may change what is used.
+    /// Whether a write may change how much is used.
     pub fn handles(&self, object: &Value, old: Option<&Value>) -> bool {
         match (self.core(), self.subresource, old) {
             _ if IGNORED.contains(&(self.group, self.plural)) => false,
@@ -64,7 +65,7 @@ impl Counted<'_> {
         }
     }
 
-    /// `count/pods`, `count/deployments.apps`.
+    /// The name of the object count, such as `count/pods` or `count/deployments.apps`.
     fn count_name(&self) -> String {
         if self.group.is_empty() {
             format!("count/{}", self.plural)
@@ -73,7 +74,7 @@ impl Counted<'_> {
         }
     }
 
-    /// Whether a resource that a quota limits is one of these objects'.
+    /// Whether these objects use the quota resource `resource`.
     pub fn counts(&self, resource: &str) -> bool {
         if resource == self.count_name() {
             return true;
@@ -89,7 +90,7 @@ impl Counted<'_> {
         }
     }
 
-    /// Whether a quota may limit what these objects use, by its text in JSON: where this is false, it does not.
+    /// Whether a quota, given as JSON text, may limit what these objects use. If this is false, it does not.
     pub fn may_be_limited_by(&self, quota: &[u8]) -> bool {
         let has = |part: &str| {
             work::bytes(quota.len());
@@ -102,13 +103,13 @@ impl Counted<'_> {
         match self.core() {
             "pods" => POD_PARTS.into_iter().any(has),
             "services" => SERVICE.into_iter().any(has_name),
-            // After the name of a class, too.
+            // Also after the name of a class.
             "persistentvolumeclaims" => CLAIM.into_iter().any(has),
             plural => ALIASES.contains(&plural) && has_name(plural),
         }
     }
 
-    /// What the object does not say of what a quota limits.
+    /// The message about limited resources that the object does not specify, if any.
     pub fn missing(&self, limited: &BTreeSet<&str>, object: &Value) -> Option<String> {
         let is_told = object.at(&["spec", "resources"]).is_some_and(|resources| !resources.is_null());
         if self.core() != "pods" || is_told {
@@ -130,7 +131,7 @@ impl Counted<'_> {
         (!told.is_empty()).then(|| format!("must specify {}", told.join("; ")))
     }
 
-    /// What the object uses.
+    /// How much the object uses of each resource.
     pub fn usage(&self, object: &Value) -> Totals {
         let mut usage = match self.core() {
             "pods" => of_pod(object),
@@ -156,13 +157,13 @@ fn is_prefixed(resource: &str) -> bool {
     resources::is_huge_page(resource.strip_prefix("requests.").unwrap_or(resource))
 }
 
-/// `requests.example.com/gpu`
+/// Whether the resource is extended, such as `requests.example.com/gpu`.
 fn is_extended(resource: &str) -> bool {
     let of_class = resource.starts_with("requests.deviceclass.resource.kubernetes.io/");
     resource.starts_with("requests.") && (of_class || !resources::is_native(resource))
 }
 
-/// Whether a pod ends by itself.
+/// Whether a pod has a deadline.
 pub fn is_terminating(pod: &Value) -> bool {
     pod.at(&["spec", "activeDeadlineSeconds"]).and_then(Value::as_i64).is_some_and(|seconds| seconds >= 0)
 }
@@ -172,7 +173,7 @@ fn read(list: Option<&Value>) -> Totals {
     entries.map(|(name, amount)| (name.to_owned(), resources::parse(Some(amount)))).collect()
 }
 
-/// A pod that has ended uses nothing but its own place.
+/// The usage of a pod. A pod that has ended only counts as an object.
 fn of_pod(pod: &Value) -> Totals {
     if matches!(pod.str_at(&["status", "phase"]), "Failed" | "Succeeded") {
         return Totals::new();
@@ -180,7 +181,7 @@ fn of_pod(pod: &Value) -> Totals {
     compute(&whole_pod(pod, "requests"), &whole_pod(pod, "limits"))
 }
 
-/// What a pod asks for: its containers together, or as it says itself, and what it costs beside them.
+/// A pod's requests or limits: those of its containers or of the pod as a whole, plus its overhead.
 fn whole_pod(pod: &Value, list: &str) -> Totals {
     let Some(spec) = pod.get("spec") else { return Totals::new() };
     let mut totals = aggregate::of_containers(spec, list);
@@ -198,7 +199,7 @@ fn whole_pod(pod: &Value, list: &str) -> Totals {
     totals
 }
 
-/// Requests and limits under the names that quotas have for them.
+/// The usage by requests and limits, under the names that quotas use.
 fn compute(requests: &Totals, limits: &Totals) -> Totals {
     let mut usage = Totals::from([("pods".to_owned(), one())]);
     for name in ["cpu", "memory", "ephemeral-storage"] {
@@ -221,7 +222,7 @@ fn compute(requests: &Totals, limits: &Totals) -> Totals {
     usage
 }
 
-/// A service uses the ports that it is going to get.
+/// The usage of a service, including the node ports that will be allocated for it.
 fn of_service(service: &Value) -> Totals {
     let ports = service.items_at(&["spec", "ports"]);
     let allocates = service.at(&["spec", "allocateLoadBalancerNodePorts"]).and_then(Value::as_bool) != Some(false);
@@ -239,7 +240,7 @@ fn of_service(service: &Value) -> Totals {
     ])
 }
 
-/// A claim uses what it asks for, and what it was given where that is more.
+/// The usage of a claim: the larger of what it requests and what is allocated to it.
 fn of_claim(claim: &Value) -> Totals {
     let mut usage = Totals::from([("persistentvolumeclaims".to_owned(), one())]);
     let requested =

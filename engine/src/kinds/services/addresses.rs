@@ -1,4 +1,4 @@
-//! The addresses of services: objects that say which service has a cluster IP.
+//! IPAddress objects, which record that a service has a cluster IP.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use crate::value::Value;
 const MANAGED_BY: &str = "ipaddress.kubernetes.io/managed-by";
 const ALLOCATOR: &str = "ipallocator.k8s.io";
 
-/// The object that says that a service has an address.
+/// Makes the object that records that a service has the address.
 pub fn of_service(ip: IpAddr, namespace: &str, name: &str) -> Value {
     let family = if ip.is_ipv4() { Family::V4 } else { Family::V6 };
     let labels = object! { "ipaddress.kubernetes.io/ip-family" => family.name(), MANAGED_BY => ALLOCATOR };
@@ -22,12 +22,12 @@ pub fn of_service(ip: IpAddr, namespace: &str, name: &str) -> Value {
     }
 }
 
-/// Whether an address was allocated, and not made by somebody else.
+/// Whether the server allocated the address, instead of someone else creating the object.
 pub fn is_managed(address: &Value) -> bool {
     address.str_at(&["metadata", "labels", MANAGED_BY]) == ALLOCATOR
 }
 
-/// Whether an address is that of a service.
+/// Whether an IPAddress belongs to this service.
 pub fn is_of_service(address: &Value, namespace: &str, name: &str) -> bool {
     let parent = |field: &str| address.str_at(&["spec", "parentRef", field]);
     (parent("group"), parent("resource"), parent("namespace"), parent("name")) == ("", "services", namespace, name)

@@ -1,4 +1,4 @@
-//! Whether cluster IPs, their families and the policy of families agree, and what of them may change.
+//! Checks that cluster IPs, their families and the family policy agree, and what may change in them.
 //!
 //! Source: `ValidateServiceClusterIPsRelatedFields` and the functions beside it in `pkg/apis/core/validation`, release 1.37.
 
@@ -15,15 +15,15 @@ use super::family::{Family, POLICIES};
 use super::{NONE, field, is_external_name, is_headless, text, texts};
 
 const SPEC: Path<'static> = Path::new("spec");
-/// One for each family.
+/// One per family.
 const CLUSTER_IPS_MAX: usize = 2;
 
-/// A list as errors show it: null where it is not there.
+/// A list as errors show it: null if it is absent.
 fn shown(service: &Value, name: &str) -> Value {
     field(service, name).cloned().unwrap_or_default()
 }
 
-/// The errors of the fields taken together. Addresses that `old` has are not looked at.
+/// Validates the fields together. Addresses that `old` has are not checked.
 pub fn check_cluster_ips(minor: Minor, service: &Value, old: Option<&Value>) -> ErrorList {
     if is_external_name(service) {
         return ErrorList::new();
@@ -60,7 +60,7 @@ pub fn check_cluster_ips(minor: Minor, service: &Value, old: Option<&Value>) -> 
     errors
 }
 
-/// The single address is the first of the list.
+/// Checks that the single address is the first of the list.
 fn check_first(service: &Value) -> Option<Error> {
     let path = SPEC.child("clusterIPs");
     let invalid = |why: &str| Error::invalid(&path, shown(service, "clusterIPs"), why);
@@ -97,7 +97,7 @@ fn is_dual_stack(all: &[&str]) -> bool {
     families.len() == 2
 }
 
-/// Each address is of the family that is said.
+/// Checks that each address has the family that the service specifies for it.
 fn check_agreement(service: &Value, all: &[&str]) -> ErrorList {
     if is_headless(service) {
         return ErrorList::new();
@@ -116,7 +116,7 @@ fn check_agreement(service: &Value, all: &[&str]) -> ErrorList {
 
 const UNCHANGED: &str = "may not change once set";
 
-/// What of the cluster IPs must not change: a second one may come, and go where the policy says so.
+/// Checks changes of cluster IPs: a second one may be added, and removed if the policy says so.
 pub(super) fn check_changed_ips(new: &Value, old: &Value) -> ErrorList {
     let path = SPEC.child("clusterIPs");
     let (now, before) = (texts(new, "clusterIPs"), texts(old, "clusterIPs"));
@@ -144,14 +144,14 @@ pub(super) fn check_changed_ips(new: &Value, old: &Value) -> ErrorList {
     errors
 }
 
-/// What of the families must not change.
+/// Checks changes of families.
 pub(super) fn check_changed_families(new: &Value, old: &Value) -> ErrorList {
     let path = SPEC.child("ipFamilies");
     let (now, before) = (texts(new, "ipFamilies"), texts(old, "ipFamilies"));
     if is_external_name(new) || is_external_name(old) || is_headless(old) || is_headless(new) {
         return ErrorList::new();
     }
-    // Whatever the index, the first is told of.
+    // Whatever the index, the first one is reported.
     let invalid = |field: &str, why: &str| Error::invalid(&path.index(0), shown(new, field), why);
     let mut errors = ErrorList::new();
     if now.len() == before.len() {

@@ -1,4 +1,4 @@
-//! The columns of a service.
+//! The table of services.
 //!
 //! Source: `pkg/printers/internalversion`, release 1.37.
 
@@ -11,7 +11,7 @@ use super::{field, number, ports, text, texts};
 
 const NOTHING: &str = "<none>";
 
-/// The columns of Services.
+/// The table of services.
 pub fn table() -> Table {
     let columns = vec![
         Column::string("Type", "How the service is reached."),

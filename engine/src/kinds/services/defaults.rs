@@ -1,4 +1,4 @@
-//! What a service gets when it is read.
+//! The defaults that a service gets when it is read.
 //!
 //! Source: `pkg/apis/core/v1/defaults.go`, release 1.37.
 
@@ -8,10 +8,10 @@ use crate::value::Value;
 
 use super::{is_balancer, is_externally_accessible, number, text};
 
-/// How long a client keeps its endpoint, in seconds.
+/// How long a client stays at the same endpoint, in seconds.
 const AFFINITY_SECONDS: i64 = 3 * 60 * 60;
 
-/// Sets what a client left out.
+/// Sets the defaults of fields that a client left out.
 pub fn set_defaults(service: &mut Value) {
     set_affinity(structure(service, "spec"));
     let spec = structure(service, "spec");
@@ -52,7 +52,7 @@ fn set_affinity(spec: &mut Value) {
     }
 }
 
-/// Addresses of a balancer are virtual unless they say that they are a proxy's.
+/// Sets the mode of a load balancer's addresses: `VIP` by default.
 fn set_modes(service: &mut Value) {
     let Some(balancer) = field(service, "status").and_then(|status| field(status, "loadBalancer")) else { return };
     for item in items(balancer, "ingress") {

@@ -1,4 +1,4 @@
-//! The families of addresses that a service gets, from what it says and what the cluster has.
+//! The address families that a service gets, given its spec and the cluster's ranges.
 //!
 //! Source: `initIPFamilyFields` in `pkg/registry/core/service/storage/alloc.go`, release 1.37.
 
@@ -12,12 +12,12 @@ use super::{NONE, field, has_selector, is_external_name, is_same, put, text, tex
 
 const SPEC: Path<'static> = Path::new("spec");
 
-/// The families that a cluster has addresses of, the one that services get by default first.
+/// The families in which a cluster has addresses, with the default one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Families {
-    /// The family of the first range.
+    /// The family of the first range, which services get by default.
     pub primary: Family,
-    /// Whether there are ranges of both.
+    /// Whether there are ranges of both families.
     pub is_dual: bool,
 }
 
@@ -27,11 +27,11 @@ impl Families {
     }
 }
 
-/// Sets families and policy of a service where they are not said, or says why they can't be.
+/// Sets the families and the family policy of a service if they are not specified.
 ///
 /// # Errors
 ///
-/// Field errors for families that the ranges don't have.
+/// Field errors, such as for families that the cluster has no ranges of.
 pub fn settle_families(minor: Minor, new: &mut Value, old: Option<&Value>, cluster: Families) -> Result<(), ErrorList> {
     if is_external_name(new) || old.is_some_and(|old| keeps_preference(new, old)) {
         return Ok(());
@@ -66,12 +66,12 @@ fn refuse_any(errors: ErrorList) -> Result<(), ErrorList> {
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
-/// Whether nothing is known of its endpoints: it has no address of its own, and selects no pods.
+/// Whether the service is headless and has no selector, so that nothing is known about its endpoints.
 fn is_open(service: &Value) -> bool {
     text(service, "clusterIP") == NONE && !has_selector(service)
 }
 
-/// Whether a service that prefers both families stays as it is, though the cluster may have others by now.
+/// Whether a service that prefers both families is unchanged, even if the cluster may have other families now.
 pub(super) fn keeps_preference(new: &Value, old: &Value) -> bool {
     let prefers = |service: &Value| text(service, "ipFamilyPolicy") == PREFER_DUAL;
     let has_addresses = matches!(text(new, "type"), "ClusterIP" | "NodePort" | "LoadBalancer");
@@ -83,7 +83,8 @@ pub(super) fn keeps_preference(new: &Value, old: &Value) -> bool {
         && texts(new, "ipFamilies") == texts(old, "ipFamilies")
 }
 
-/// Takes away the second of two where the policy has become single; elsewhere nothing may get fewer.
+/// Removes the second address and family if the policy has become single-stack; otherwise their number must not
+/// decrease.
 fn reduce(new: &mut Value, old: &Value) -> ErrorList {
     let is_single = text(new, "ipFamilyPolicy") == SINGLE;
     let mut errors = ErrorList::new();
@@ -105,7 +106,7 @@ fn policy_error(service: &Value, why: &str) -> Error {
     Error::invalid(&SPEC.child("ipFamilyPolicy"), text(service, "ipFamilyPolicy"), why)
 }
 
-/// One family has one address.
+/// Checks that a single-stack service has only one address and family.
 fn check_single(service: &Value) -> ErrorList {
     let lists = [("clusterIPs", "cluster IPs"), ("ipFamilies", "IP families")];
     let several = lists.into_iter().filter(|(name, _)| texts(service, name).len() == 2);
@@ -114,7 +115,7 @@ fn check_single(service: &Value) -> ErrorList {
     several.map(|(_, what)| policy_error(service, &why(what))).collect()
 }
 
-/// Adds the families of addresses that are given.
+/// Adds the families of the addresses that are specified.
 fn infer(service: &mut Value, cluster: Families) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut families: Vec<Value> = texts(service, "ipFamilies").into_iter().map(Value::from).collect();
@@ -141,7 +142,7 @@ fn infer(service: &mut Value, cluster: Families) -> ErrorList {
     errors
 }
 
-/// The cluster has what the service asks for.
+/// Checks that the cluster has the families that the service requires.
 fn check_cluster(service: &Value, cluster: Families) -> ErrorList {
     let mut errors = ErrorList::new();
     if text(service, "ipFamilyPolicy") == REQUIRE_DUAL && !cluster.is_dual {
@@ -156,7 +157,7 @@ fn check_cluster(service: &Value, cluster: Families) -> ErrorList {
     errors
 }
 
-/// Sets a family, and the other one behind it if `both`; two families stay as they are.
+/// Sets the first family, and the other one after it if `both`; two families are kept.
 fn set(service: &mut Value, first: Family, both: bool) {
     if texts(service, "ipFamilies").len() < 2 {
         let families = [Some(first), both.then_some(first.other())];
@@ -174,7 +175,7 @@ mod tests {
     const V4: Families = Families { primary: Family::V4, is_dual: false };
     const DUAL: Families = Families { primary: Family::V4, is_dual: true };
 
-    /// The families and the policy of a service, or what is wrong.
+    /// Checks the families and the policy of a service, or its errors.
     #[track_caller]
     fn check(cluster: Families, new: &str, old: Option<&str>, expected: &str) {
         let service = |text: &str| object! { "spec" => yaml::decode(text.as_bytes()).expect("it is YAML") };

@@ -1,14 +1,14 @@
-//! A family of IP addresses, and how many of them a service may have.
+//! IP address families, and the policies on how many of them a service has.
 
 use crate::kinds::network::addresses::parse_lenient;
 
-/// The policies of families, as the reference lists them.
+/// The family policies, in the order in which the reference lists them.
 pub(super) const POLICIES: [&str; 3] = [PREFER_DUAL, REQUIRE_DUAL, SINGLE];
 pub(super) const SINGLE: &str = "SingleStack";
 pub(super) const PREFER_DUAL: &str = "PreferDualStack";
 pub(super) const REQUIRE_DUAL: &str = "RequireDualStack";
 
-/// A family of addresses.
+/// An IP address family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// IPv4
@@ -36,7 +36,7 @@ impl Family {
         parse_lenient(ip).map(|ip| if ip.is_ipv4() { Family::V4 } else { Family::V6 })
     }
 
-    /// The family that is not this one.
+    /// The other family.
     pub const fn other(self) -> Self {
         match self {
             Family::V4 => Family::V6,

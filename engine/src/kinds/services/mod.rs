@@ -1,8 +1,9 @@
-//! Services: what their fields mean together.
+//! Services: the rules for their fields taken together.
 //!
-//! A service is a union of types that share fields: which of them it may have, which it gets by itself, and which go with a
-//! change of type. In: services by their type, as a typed decode gives them. Out: changed services, field errors, warnings,
-//! columns. What is allocated is decided in [`allocate`], against what the caller says is taken.
+//! A service is a union of types that share fields: which of them a type may have, which get defaults, and which are
+//! removed when the type changes. Input: services as a typed decode returns them. Output: changed services, field
+//! errors, warnings, columns. Cluster IPs and node ports are allocated in [`allocate`], given what the caller knows to
+//! be taken.
 //!
 //! Source: `pkg/registry/core/service`, `pkg/api/service` and `pkg/apis/core/validation`, release 1.37.
 
@@ -29,7 +30,7 @@ pub use warnings::warnings;
 
 use crate::value::Value;
 
-/// The cluster IP of a service that has none on purpose.
+/// The cluster IP of a headless service.
 pub const NONE: &str = "None";
 
 /// The spec of a service.
@@ -42,12 +43,12 @@ fn field<'v>(service: &'v Value, name: &str) -> Option<&'v Value> {
     spec(service).get(name).filter(|value| !value.is_null())
 }
 
-/// A text of the spec.
+/// A string field of the spec; empty if it is absent.
 fn text<'v>(service: &'v Value, name: &str) -> &'v str {
     spec(service).str_at(&[name])
 }
 
-/// The texts of a list of the spec.
+/// The strings in a list of the spec.
 fn texts<'v>(service: &'v Value, name: &str) -> Vec<&'v str> {
     spec(service).items_at(&[name]).iter().map(|item| item.as_str().unwrap_or_default()).collect()
 }
@@ -57,12 +58,12 @@ pub fn ports(service: &Value) -> &[Value] {
     spec(service).items_at(&["ports"])
 }
 
-/// A number of a port, 0 where there is none.
+/// A number in a port; 0 if it is absent.
 fn number(port: &Value, name: &str) -> i64 {
     port.get(name).and_then(Value::as_i64).unwrap_or_default()
 }
 
-/// Whether a field is the same in two services, and null is the same as nothing.
+/// Whether a field of the spec is equal in two services; null is equal to absent.
 fn is_same(new: &Value, old: &Value, name: &str) -> bool {
     field(new, name) == field(old, name)
 }
@@ -76,7 +77,7 @@ fn put(service: &mut Value, name: &str, value: Option<Value>) {
     }
 }
 
-/// Whether its type is `ExternalName`.
+/// Whether the service's type is `ExternalName`.
 pub fn is_external_name(service: &Value) -> bool {
     text(service, "type") == "ExternalName"
 }
@@ -85,12 +86,12 @@ fn is_balancer(service: &Value) -> bool {
     text(service, "type") == "LoadBalancer"
 }
 
-/// Whether the type is one that has node ports.
+/// Whether a service of this type can have node ports.
 fn may_have_node_ports(service: &Value) -> bool {
     matches!(text(service, "type"), "NodePort" | "LoadBalancer")
 }
 
-/// Whether node ports are allocated where none are given.
+/// Whether node ports are allocated if none are specified.
 fn allocates_node_ports(service: &Value) -> bool {
     match text(service, "type") {
         "NodePort" => true,
@@ -99,18 +100,18 @@ fn allocates_node_ports(service: &Value) -> bool {
     }
 }
 
-/// Whether the node is asked which traffic it takes.
+/// Whether the service has a health check, by which a balancer learns which nodes take traffic.
 fn needs_health_check(service: &Value) -> bool {
     is_balancer(service) && text(service, "externalTrafficPolicy") == "Local"
 }
 
-/// Whether traffic from outside reaches the service.
+/// Whether the service is reachable from outside the cluster.
 fn is_externally_accessible(service: &Value) -> bool {
     let has_external_ips = || !spec(service).items_at(&["externalIPs"]).is_empty();
     may_have_node_ports(service) || (text(service, "type") == "ClusterIP" && has_external_ips())
 }
 
-/// Whether it has no cluster IP on purpose.
+/// Whether the service is headless.
 fn is_headless(service: &Value) -> bool {
     texts(service, "clusterIPs") == [NONE]
 }

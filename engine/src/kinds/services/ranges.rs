@@ -1,11 +1,11 @@
-//! The ranges that cluster IPs are allocated of.
+//! The ranges from which cluster IPs are allocated.
 
 use crate::value::Value;
 
-/// The range that the server was started with.
+/// The name of the ServiceCIDR with the ranges that the server was started with.
 pub const DEFAULT: &str = "kubernetes";
 
-/// Whether addresses are allocated of the range: nobody says that it is not ready, and it stays.
+/// Whether addresses are allocated from the range: it is not marked as unready, and is not being deleted.
 pub fn is_ready(range: &Value) -> bool {
     let conditions = range.items_at(&["status", "conditions"]).iter();
     let ready = conditions.into_iter().find(|condition| condition.str_at(&["type"]) == "Ready");

@@ -1,4 +1,5 @@
-//! What becomes of linked fields while a service changes: what a client left out stays, and what its type no longer has goes.
+//! Dependent fields in an update of a service: fields that a client left out keep their values, and fields that the new
+//! type does not have are removed.
 //!
 //! Source: `pkg/registry/core/service/strategy.go` and `storage/storage.go`, release 1.37.
 
@@ -12,7 +13,7 @@ use super::{
     needs_health_check, node_ports, number, put, spec, text,
 };
 
-/// Brings a service in line with what it was and with itself, before addresses and ports are allocated.
+/// Aligns a service's fields with its old object and with each other, before addresses and ports are allocated.
 pub fn align(new: &mut Value, old: Option<&Value>) {
     if let Some(old) = old {
         keep_allocated(new, old);
@@ -20,7 +21,7 @@ pub fn align(new: &mut Value, old: Option<&Value>) {
     set_cluster_ips(new, old);
 }
 
-/// Fills in what was allocated for the old service and is not said otherwise by the new one, so that the same manifest may
+/// Copies what was allocated for the old service to fields that the new one leaves out, so that the same manifest can
 /// be sent again.
 fn keep_allocated(new: &mut Value, old: &Value) {
     if !is_external_name(old) && !is_external_name(new) {
@@ -41,7 +42,7 @@ fn keep_allocated(new: &mut Value, old: &Value) {
     }
 }
 
-/// A port without a node port gets that of the old port of its name, unless another one has it now.
+/// Gives a port without a node port that of the old port of the same name, unless another port has it now.
 fn keep_node_ports(new: &mut Value, old: &Value) {
     let given: BTreeSet<i64> = node_ports(new).into_iter().collect();
     let by_name: BTreeMap<&str, i64> =
@@ -54,7 +55,7 @@ fn keep_node_ports(new: &mut Value, old: &Value) {
     }
 }
 
-/// Brings the list of cluster IPs in line with the single one, which older clients know alone.
+/// Aligns the list of cluster IPs with the single one, the only field that older clients know.
 fn set_cluster_ips(new: &mut Value, old: Option<&Value>) {
     let list = |service: &Value| spec(service).items_at(&["clusterIPs"]).to_vec();
     let single = text(new, "clusterIP").to_owned();
@@ -71,13 +72,13 @@ fn set_cluster_ips(new: &mut Value, old: Option<&Value>) {
             put(new, "clusterIPs", Some(list(old).into()));
         }
     } else if list(new) == list(old) {
-        // Cleared, or set anew by a client that sends back the list as it was.
+        // The single address was cleared, or set by a client that sends back the old list.
         let is_cleared = single.is_empty() && !single_was.is_empty();
         put(new, "clusterIPs", (!is_cleared).then(of_single));
     }
 }
 
-/// Takes out of the new service what its type does not have, where its client left it as it was.
+/// Removes the fields that the new type does not have, if the client left them unchanged.
 pub fn drop_dependent_fields(new: &mut Value, old: &Value) {
     if !is_external_name(old) && is_external_name(new) {
         drop_addresses(new, old);
@@ -104,8 +105,8 @@ pub fn drop_dependent_fields(new: &mut Value, old: &Value) {
     }
 }
 
-/// Makes of a valid service what is read of it: all of its cluster IPs, and no policy for traffic from inside where there is
-/// none, though Kubernetes once set it there.
+/// Completes a valid service for reading: sets the list of cluster IPs, and removes the internal traffic policy of an
+/// external name, which Kubernetes once set.
 pub fn complete(service: &mut Value) {
     set_cluster_ips(service, None);
     if is_external_name(service) {
@@ -131,7 +132,7 @@ mod tests {
     use crate::object;
     use crate::value::yaml;
 
-    /// What a change makes of the spec of a new service, given that of the old one.
+    /// Checks the spec of a new service after `change`, given that of the old one.
     #[track_caller]
     fn check(change: fn(&mut Value, &Value), new: &str, old: &str, expected: &str) {
         let service = |text: &str| object! { "spec" => yaml::decode(text.as_bytes()).expect("it is YAML") };

@@ -1,4 +1,4 @@
-//! The errors of a service.
+//! The validation of services.
 //!
 //! Source: `pkg/apis/core/validation`, release 1.37.
 
@@ -21,14 +21,14 @@ use super::cluster_ips::{check_changed_families, check_changed_ips, check_cluste
 use super::{is_balancer, is_externally_accessible, is_headless, needs_health_check, texts};
 
 const TOPOLOGY_MODE: &str = "service.kubernetes.io/topology-mode";
-/// Its older name.
+/// The older name of that annotation.
 pub(super) const TOPOLOGY_HINTS: &str = "service.kubernetes.io/topology-aware-hints";
 const SOURCE_RANGES: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";
-/// A day.
+/// One day.
 const AFFINITY_SECONDS_MAX: i64 = 86_400;
 const FOR_BALANCERS: &str = "may only be used when `type` is 'LoadBalancer'";
 
-/// The errors of a new service.
+/// Validates a new service.
 pub fn validate_create(minor: Minor, service: &Value) -> ErrorList {
     let is_relaxed = minor.opens(Gate::RelaxedServiceNameValidation);
     let name = if is_relaxed { names::name_is_dns1123_label } else { names::name_is_dns1035_label };
@@ -37,7 +37,7 @@ pub fn validate_create(minor: Minor, service: &Value) -> ErrorList {
     errors
 }
 
-/// The errors of a changed service.
+/// Validates an update of a service.
 pub fn validate_update(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     let mut errors = metadata::validate_update(new, old);
     errors.extend(check_changed_ips(new, old));
@@ -53,7 +53,7 @@ pub fn validate_update(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     errors
 }
 
-/// The errors of a service whose status is changed.
+/// Validates an update of a service's status.
 pub fn validate_status_update(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     let mut errors = metadata::validate_update(new, old);
     let root = FieldRef::root(new);
@@ -70,7 +70,7 @@ pub fn validate_status_update(minor: Minor, new: &Value, old: &Value) -> ErrorLi
     errors
 }
 
-/// Who answers at an address of a balancer is said where there is one.
+/// Checks the `ipMode` of a balancer's ingress point: required with an address, and forbidden without one.
 fn check_mode(minor: Minor, item: &FieldRef<'_>) -> ErrorList {
     let (ip, mode) = (item.field("ip"), item.field("ipMode"));
     let error = match (mode.is_set(), ip.text().is_empty()) {
@@ -110,7 +110,7 @@ fn validate(minor: Minor, service: &Value, old: Option<&Value>) -> ErrorList {
     errors
 }
 
-/// The old annotation says the same as the new one.
+/// Checks that the old and the new annotation do not contradict each other.
 fn check_topology(service: &Value) -> Option<Error> {
     let annotation = |name: &str| service.at(&["metadata", "annotations", name]).and_then(Value::as_str);
     let (mode, hints) = (annotation(TOPOLOGY_MODE)?, annotation(TOPOLOGY_HINTS)?);
@@ -119,7 +119,7 @@ fn check_topology(service: &Value) -> Option<Error> {
     (mode != hints).then(|| Error::invalid(&annotations.key(TOPOLOGY_MODE), mode, why))
 }
 
-/// What the type asks for.
+/// Checks the requirements of the service's type.
 fn check_type(service: &Value, spec: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let (ports, ips) = (spec.field("ports"), spec.field("clusterIPs"));
@@ -144,7 +144,7 @@ fn check_type(service: &Value, spec: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// The name may end in a dot.
+/// Validates the external name, which may end in a dot.
 fn check_external_name(name: &FieldRef<'_>) -> ErrorList {
     match name.text().strip_suffix('.').unwrap_or(name.text()) {
         "" => name.required("").into(),
@@ -175,7 +175,7 @@ fn check_ports(service: &Value, spec: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// A text of an item, for as long as the object is there.
+/// A string field of an item, with the lifetime of the object.
 fn member<'v>(item: &FieldRef<'v>, name: &str) -> &'v str {
     item.value().map_or("", |value| value.str_at(&[name]))
 }
@@ -210,7 +210,7 @@ fn check_external_ips(minor: Minor, spec: &FieldRef<'_>, old: Option<&Value>) ->
     errors
 }
 
-/// Node ports fit the type, and neither they nor the ports stand twice with one protocol.
+/// Checks that node ports are allowed for the type, and that neither they nor the ports occur twice with one protocol.
 fn check_node_ports(spec: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let ports = spec.field("ports");
@@ -240,7 +240,7 @@ fn check_node_ports(spec: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// Where clients of a balancer come from: a list, or an annotation with commas.
+/// Validates the ranges of a balancer's clients: a list, or an annotation with commas.
 fn check_source_ranges(minor: Minor, service: &Value, old: Option<&Value>) -> ErrorList {
     let given = texts(service, "loadBalancerSourceRanges");
     let mut errors = ErrorList::new();
@@ -286,7 +286,7 @@ fn check_allocation(service: &Value, spec: &FieldRef<'_>) -> Option<Error> {
     }
 }
 
-/// The class of a balancer stays as long as the service is one.
+/// Checks that the load balancer class does not change while the service is a load balancer.
 fn check_class(service: &Value, old: Option<&Value>) -> ErrorList {
     let root = FieldRef::root(service);
     let spec = root.field("spec");
@@ -307,7 +307,7 @@ fn check_class(service: &Value, old: Option<&Value>) -> ErrorList {
     errors
 }
 
-/// The policies of traffic from outside and inside.
+/// Validates the policies of external and internal traffic.
 fn check_traffic(service: &Value, spec: &FieldRef<'_>) -> ErrorList {
     let (external, internal) = (spec.field("externalTrafficPolicy"), spec.field("internalTrafficPolicy"));
     let mut errors = ErrorList::new();

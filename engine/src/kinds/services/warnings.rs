@@ -1,4 +1,4 @@
-//! What a client is warned of that writes a service.
+//! The warnings for a client that writes a service.
 //!
 //! Source: `pkg/api/service/warnings.go`, release 1.37.
 
@@ -11,7 +11,7 @@ use super::{NONE, is_external_name, text, texts};
 
 const SPEC: Path<'static> = Path::new("spec");
 
-/// Warnings of a service, in their order.
+/// The warnings about a service, in the reference's order.
 pub fn warnings(service: &Value) -> Vec<String> {
     let mut warnings = Vec::new();
     if service.at(&["metadata", "annotations", TOPOLOGY_HINTS]).is_some() {

@@ -1,14 +1,14 @@
-//! How a volume may be mounted by several nodes or pods.
+//! Access modes: how several nodes or pods may mount a volume.
 
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
 use crate::value::Value;
 
 pub const ACCESS_MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
-/// The mode that suffers no other beside it.
+/// The mode that excludes all others.
 const EXCLUSIVE: &str = "ReadWriteOncePod";
 
-/// The errors of a list of modes. Errors name the list, and not the item.
+/// Validates a list of access modes. Errors are reported at the list, not at the item.
 pub fn validate(modes: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     for mode in modes.items().filter(|mode| !ACCESS_MODES.contains(&mode.text())) {
@@ -22,7 +22,7 @@ pub fn validate(modes: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// The modes as tables show them: `RWO,ROX,RWX,RWOP`, each once.
+/// Abbreviates the modes as tables show them: `RWO,ROX,RWX,RWOP`, each at most once.
 pub fn abbreviate(modes: &[Value]) -> String {
     const SHORT: [(&str, &str); 4] =
         [("ReadWriteOnce", "RWO"), ("ReadOnlyMany", "ROX"), ("ReadWriteMany", "RWX"), ("ReadWriteOncePod", "RWOP")];

@@ -1,4 +1,4 @@
-//! The class of a volume's attributes, in claims and in volumes.
+//! The volume attributes class of claims and volumes.
 
 use crate::kinds::semantic;
 use crate::meta::field::{Error, Path};
@@ -6,7 +6,7 @@ use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 use crate::value::Value;
 
-/// Without the feature, the class that an object has already stays.
+/// Checks that the class does not change while the feature gate is off.
 pub fn forbid_change(minor: Minor, new: &Value, old: &Value) -> Option<Error> {
     const NAME: &str = "volumeAttributesClassName";
     let is_kept = semantic::equal_untyped(new.at(&["spec", NAME]), old.at(&["spec", NAME]));

@@ -1,4 +1,4 @@
-//! The spec of a claim, of itself or in a template.
+//! The spec of a volume claim, stored by itself or in a template.
 //!
 //! Source: `ValidatePersistentVolumeClaimSpec`, `pkg/api/persistentvolumeclaim` of Kubernetes 1.36.
 
@@ -13,10 +13,10 @@ use crate::value::{Value, json};
 use super::access_modes;
 
 pub const VOLUME_MODES: [&str; 2] = ["Block", "Filesystem"];
-/// Where claims and volumes named their class before there was a field.
+/// The annotation in which claims and volumes named their class before there was a field.
 pub const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
 
-/// What is forgiven since it was there before.
+/// The faults that are accepted because the old object has them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClaimValidationOptions {
     pub allow_invalid_label_value_in_selector: bool,
@@ -24,7 +24,7 @@ pub struct ClaimValidationOptions {
 }
 
 impl ClaimValidationOptions {
-    /// For a claim whose spec was `old`.
+    /// Makes the options for an update of a claim whose spec was `old`.
     pub fn for_update(old: &FieldRef<'_>) -> Self {
         let selector = old.field("selector");
         let faults = selector.value().map(|value| LabelSelector::validate(value, true, selector.path()));
@@ -36,7 +36,7 @@ impl ClaimValidationOptions {
     }
 }
 
-/// The errors of the spec.
+/// Validates the spec.
 pub fn validate_spec(spec: &FieldRef<'_>, options: &ClaimValidationOptions) -> ErrorList {
     let mut errors = ErrorList::new();
     let (modes, selector) = (spec.field("accessModes"), spec.field("selector"));
@@ -59,7 +59,7 @@ pub fn validate_spec(spec: &FieldRef<'_>, options: &ClaimValidationOptions) -> E
     errors
 }
 
-/// How much is claimed. Errors leave out where the amount stands among the resources.
+/// Validates the requested storage. The paths of errors leave out `requests`.
 fn validate_storage(spec: &FieldRef<'_>) -> Option<Error> {
     let (resources, at) = (spec.field("resources"), spec.path().child("resources"));
     let requests = resources.field("requests");
@@ -67,7 +67,7 @@ fn validate_storage(spec: &FieldRef<'_>) -> Option<Error> {
     if amount.is_set() { resources::validate_positive(&amount) } else { Some(amount.required("")) }
 }
 
-/// A class, if one is named.
+/// Validates the name of a storage class, if there is one.
 pub fn validate_class_name(name: &FieldRef<'_>) -> ErrorList {
     if name.is_empty() { ErrorList::new() } else { checks::named(name, names::is_dns1123_subdomain) }
 }
@@ -85,7 +85,7 @@ fn validate_data_sources(spec: &FieldRef<'_>, options: &ClaimValidationOptions) 
         errors.extend(checks::named(&namespace, names::is_dns1123_label));
     }
     let mut conflict = |why: &str| {
-        // The bad value is the path itself, a struct without fields to show.
+        // In the reference, the bad value is the path itself, a struct without visible fields.
         errors.push(Error::invalid(spec.path(), Value::Null, why).shown_as("{}".to_owned()));
     };
     if !source.is_set() || !reference.is_set() {
@@ -101,7 +101,7 @@ fn validate_data_sources(spec: &FieldRef<'_>, options: &ClaimValidationOptions) 
     errors
 }
 
-/// What fills the volume: another claim, or an object of another group.
+/// Validates the data source of a volume: another claim, or an object of another group.
 fn validate_data_source(source: &FieldRef<'_>, options: &ClaimValidationOptions) -> ErrorList {
     let mut errors = checks::required_fields(source, &["name", "kind"]);
     let (group, kind) = (source.field("apiGroup"), source.field("kind"));
@@ -115,8 +115,8 @@ fn validate_data_source(source: &FieldRef<'_>, options: &ClaimValidationOptions)
     errors
 }
 
-/// Makes the two fields for the data source of a volume agree. A source of a kind that claims never took is dropped,
-/// unless `old` has one.
+/// Aligns the two fields for a volume's data source. A source of a kind that claims never accepted is dropped, unless
+/// `old` has one.
 pub fn prepare_data_sources(spec: &mut Value, old: Option<&Value>) {
     let is_set = |spec: &Value, name: &str| spec.get(name).is_some_and(|source| !source.is_null());
     let had = |name: &str| old.is_some_and(|old| is_set(old, name));
@@ -129,7 +129,7 @@ pub fn prepare_data_sources(spec: &mut Value, old: Option<&Value>) {
     normalize_data_sources(spec);
 }
 
-/// A claim or a snapshot.
+/// Whether the source is a claim or a snapshot.
 fn is_known_source(spec: &Value) -> bool {
     let text = |name: &str| spec.str_at(&["dataSource", name]);
     matches!(
@@ -138,7 +138,7 @@ fn is_known_source(spec: &Value) -> bool {
     )
 }
 
-/// Copies the source that is there to where there is none.
+/// Copies the data source from the field that is set to the one that is not.
 pub fn normalize_data_sources(spec: &mut Value) {
     let source = |name: &str| spec.get(name).filter(|source| !source.is_null());
     let (copy, to) = match (source("dataSource"), source("dataSourceRef")) {
@@ -157,7 +157,7 @@ fn copy_source(source: &Value) -> Value {
     object! { "apiGroup" => group, "kind" => text("kind"), "name" => text("name") }
 }
 
-/// Warnings of amounts that are not whole bytes.
+/// The warnings about amounts that are not whole bytes.
 pub fn warnings(spec: &FieldRef<'_>) -> Vec<String> {
     let resources = spec.field("resources");
     let mut warnings = Vec::new();

@@ -1,4 +1,4 @@
-//! What classes of storage have in common: who provides it, and the parameters for that.
+//! What storage classes and attributes classes have in common: the provisioner and its parameters.
 
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
@@ -7,14 +7,14 @@ use crate::value::Value;
 
 use super::claim::CLASS_ANNOTATION;
 
-/// Keys with their values, in bytes.
+/// The maximum total length of keys and values, in bytes.
 pub const PARAMETERS_BYTES_MAX: i64 = 256 << 10;
 const PARAMETERS_MAX: i64 = 512;
-/// Annotations of a class that claims get which name none.
+/// The annotations that mark a class as the default for claims that name none.
 const DEFAULT_ANNOTATIONS: [&str; 2] =
     ["storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"];
 
-/// The errors of the name of a provisioner.
+/// Validates the name of a provisioner.
 pub fn validate_provisioner(name: &FieldRef<'_>) -> ErrorList {
     if name.is_empty() {
         return [name.required("")].into_iter().collect();
@@ -24,7 +24,7 @@ pub fn validate_provisioner(name: &FieldRef<'_>) -> ErrorList {
     faults.map(|fault| Error::invalid(name.path(), lower.as_str(), fault)).collect()
 }
 
-/// The errors of parameters; some kinds need one at least.
+/// Validates parameters; `may_be_empty` tells whether there may be none.
 pub fn validate_parameters(parameters: &FieldRef<'_>, may_be_empty: bool) -> ErrorList {
     let mut errors = ErrorList::new();
     if i64::try_from(parameters.len()).is_ok_and(|count| count > PARAMETERS_MAX) {
@@ -44,19 +44,19 @@ pub fn validate_parameters(parameters: &FieldRef<'_>, may_be_empty: bool) -> Err
     errors
 }
 
-/// How long keys and values of a map of texts are together.
+/// The total length of the keys and values of a map of strings, in bytes.
 pub fn bytes(map: &FieldRef<'_>) -> i64 {
     let bytes: usize = map.entries().map(|(key, value)| key.len() + value.text().len()).sum();
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
-/// The class that a claim names, which may be none: an empty one.
+/// The class that a claim names. It may be the empty name, which stands for no class.
 pub fn of_claim(claim: &Value) -> Option<&str> {
     let annotation = claim.at(&["metadata", "annotations", CLASS_ANNOTATION]);
     annotation.or_else(|| claim.at(&["spec", "storageClassName"])).and_then(Value::as_str)
 }
 
-/// Gives a claim that names no class the newest of the default ones.
+/// Sets a claim's class to the newest of the default ones.
 pub fn set_default(claim: &mut Value, classes: &[Value]) {
     let made = |class: &Value| class.str_at(&["metadata", "creationTimestamp"]).to_owned();
     let name = |class: &Value| class.str_at(&["metadata", "name"]).to_owned();
@@ -67,7 +67,7 @@ pub fn set_default(claim: &mut Value, classes: &[Value]) {
     }
 }
 
-/// Whether claims that name no class get this one.
+/// Whether the class is a default for claims that name none.
 pub fn is_default(class: &Value) -> bool {
     DEFAULT_ANNOTATIONS.iter().any(|name| class.str_at(&["metadata", "annotations", name]) == "true")
 }

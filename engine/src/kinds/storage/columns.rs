@@ -1,10 +1,10 @@
-//! Columns and cells that tables of storage have in common.
+//! Columns and cells that the tables of storage kinds have in common.
 
 use crate::crd::Column;
 use crate::kinds::strategy::{Cell, Table};
 use crate::value::Value;
 
-/// A column of a type other than text.
+/// A column with a type other than `string`.
 pub fn typed(name: &str, type_: &str, description: &str) -> Column {
     Column { type_: type_.to_owned(), ..Column::string(name, description) }
 }
@@ -14,7 +14,7 @@ pub fn wide(name: &str, description: &str) -> Column {
     Column { priority: 1, ..Column::string(name, description) }
 }
 
-/// The table of kinds that have none of their own: names and when they were made.
+/// The table of kinds that have none of their own: names and creation times.
 pub fn plain_table() -> Table {
     let name = Column { format: "name".to_owned(), ..Column::string("Name", "") };
     Table {
@@ -26,17 +26,17 @@ pub fn plain_table() -> Table {
     }
 }
 
-/// A text, or `otherwise` where there is none.
+/// A cell with a text, or `otherwise` if there is none.
 pub fn text_or(value: Option<&Value>, otherwise: &str) -> Cell {
     Cell::text(value.and_then(Value::as_str).unwrap_or(otherwise))
 }
 
-/// A truth value.
+/// A cell with the boolean at a path; false if there is none.
 pub fn truth(object: &Value, path: &[&str]) -> Cell {
     Cell::Value(Value::Bool(object.at(path).and_then(Value::as_bool).unwrap_or_default()))
 }
 
-/// The phase of an object, unless it is being deleted.
+/// A cell with the phase of an object, or `Terminating` if it is being deleted.
 pub fn phase(object: &Value) -> Cell {
     if object.at(&["metadata", "deletionTimestamp"]).is_some() {
         return Cell::text("Terminating");
@@ -44,7 +44,7 @@ pub fn phase(object: &Value) -> Cell {
     Cell::text(object.str_at(&["status", "phase"]))
 }
 
-/// The class of a volume or a claim: annotations were there before the field.
+/// A cell with the class of a volume or a claim; the annotation wins over the field.
 pub fn class(object: &Value) -> Cell {
     let annotation = object.at(&["metadata", "annotations", super::claim::CLASS_ANNOTATION]);
     text_or(annotation.or_else(|| object.at(&["spec", "storageClassName"])), "")

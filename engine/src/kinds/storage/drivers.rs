@@ -6,7 +6,7 @@ use crate::meta::names;
 
 const NAME_BYTES_MAX: usize = 63;
 
-/// The errors of the name of a driver.
+/// Validates the name of a CSI driver.
 pub fn validate_name(name: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     if name.is_empty() {

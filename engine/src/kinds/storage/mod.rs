@@ -1,4 +1,4 @@
-//! What the kinds of storage share: the specs of volumes and claims, classes, the names of drivers.
+//! What the storage kinds have in common: the specs of volumes and claims, classes, the names of drivers.
 //!
 //! Source: `pkg/apis/core/validation`, `pkg/apis/storage/validation`, `pkg/api/persistentvolume*` and `pkg/api/storage` of
 //! Kubernetes 1.36.

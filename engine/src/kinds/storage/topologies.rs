@@ -1,4 +1,4 @@
-//! Topologies: the nodes that storage can be reached from, by their labels.
+//! Topologies: the nodes from which storage is accessible, by their labels.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -7,7 +7,7 @@ use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::value::Value;
 
-/// Warnings of a `LabelSelector` of nodes.
+/// The warnings about a `LabelSelector` of nodes.
 pub fn label_selector_warnings(selector: &FieldRef<'_>) -> Vec<String> {
     let mut warnings = node_selector::term_warnings(selector, false);
     let labels = selector.field("matchLabels");
@@ -22,17 +22,17 @@ pub fn label_selector_warnings(selector: &FieldRef<'_>) -> Vec<String> {
 /// The values of each key of a topology.
 type Topology<'t> = BTreeMap<&'t str, BTreeSet<&'t str>>;
 
-/// The errors of the topologies of a storage class: terms, each of expressions that are sets of values.
+/// Validates the topologies of a storage class: terms, each with expressions that list the values of a label.
 pub fn validate_topologies(topologies: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
-    // The reference begins with as many empty terms as there are terms: so none may be empty.
+    // The reference starts with as many empty terms as there are terms, so an empty term counts as a duplicate.
     let mut seen: HashMap<Topology<'_>, usize> = HashMap::from([(Topology::new(), topologies.len())]);
     for term in topologies.items() {
         let expressions = term.field("matchLabelExpressions");
         errors.extend(validate_topology(&expressions));
         let Some(value) = term.value() else { continue };
         let count = seen.entry(topology(value)).or_default();
-        // It tells each of the equal ones.
+        // It reports one error per equal term before.
         for _ in 0..if errors.is_full() { (*count).min(1) } else { *count } {
             errors.push(Error::duplicate(expressions.path(), ""));
         }

@@ -1,4 +1,4 @@
-//! The spec of a persistent volume, of itself or within an attachment.
+//! The spec of a persistent volume, stored by itself or within an attachment.
 //!
 //! Source: `ValidatePersistentVolumeSpec`, `pkg/api/persistentvolume` of Kubernetes 1.36.
 
@@ -18,7 +18,7 @@ use crate::kinds::node_selector;
 const RECLAIM_POLICIES: [&str; 3] = ["Delete", "Recycle", "Retain"];
 const OF_INLINE: &str = "may not be specified in the context of inline volumes";
 
-/// Everything that a persistent volume may be made of, in the order in which the reference looks.
+/// All sources of a persistent volume, in the order in which the reference checks them.
 const SOURCES: &[Source] = &[
     Source::new("hostPath", |source, _| files::host_path(source)),
     Source::new("gcePersistentDisk", |source, _| disks::persistent_disk(source)).checked_at("persistentDisk"),
@@ -44,7 +44,7 @@ const SOURCES: &[Source] = &[
     Source::new("csi", |source, _| driver(source)),
 ];
 
-/// Sets the defaults of a spec that a volume of itself and one within an attachment have in common.
+/// Sets the defaults that the spec of a volume has both by itself and within an attachment.
 pub fn set_spec_defaults(spec: &mut Value) {
     resources::set_list_defaults(defaults::field(spec, "capacity"));
     if let Some(source) = defaults::field(spec, "hostPath") {
@@ -53,13 +53,12 @@ pub fn set_spec_defaults(spec: &mut Value) {
     set_network_defaults(spec);
 }
 
-/// The names of all sources, of which a volume has one.
+/// The field names of all sources; a volume has one of them.
 pub fn source_names() -> impl Iterator<Item = &'static str> {
     SOURCES.iter().map(Source::name)
 }
 
-/// The errors of the spec of the volume `name`. `checks_values` says whether the values of labels that nodes must have
-/// are looked at.
+/// Validates the spec of the volume `name`. `checks_values` tells whether the values of node labels are checked.
 pub fn validate_spec(spec: &FieldRef<'_>, name: &str, checks_values: bool) -> ErrorList {
     let mut errors = validate_access_modes(spec);
     errors.extend(validate_capacity(&spec.field("capacity")));
@@ -84,7 +83,7 @@ pub fn validate_spec(spec: &FieldRef<'_>, name: &str, checks_values: bool) -> Er
     errors
 }
 
-/// The errors of the spec of a volume that an attachment holds: a driver's, and little besides.
+/// Validates the spec of a volume within an attachment: it has a CSI driver, and few other fields.
 pub fn validate_inline_spec(spec: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     for name in ["claimRef", "capacity"] {
@@ -152,7 +151,7 @@ fn validate_sources(spec: &FieldRef<'_>, name: &str) -> ErrorList {
     errors
 }
 
-/// Whether the shortest form of a path is `/`.
+/// Whether the path, cleaned up, is `/`.
 fn is_root(path: &str) -> bool {
     let mut depth = 0_usize;
     for part in path.split('/') {
@@ -200,14 +199,14 @@ fn azure_file(source: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// A path of the node.
+/// Validates a local path of a node.
 fn local(source: &FieldRef<'_>) -> ErrorList {
     let mut errors = checks::required_fields(source, &["path"]);
     errors.extend(crate::kinds::pod::volumes::paths::no_backsteps(&source.field("path")));
     errors
 }
 
-/// A path of the node needs to say which node.
+/// Checks that a volume with a local path says on which node it is.
 fn local_affinity(spec: &FieldRef<'_>) -> ErrorList {
     let affinity = spec.field("nodeAffinity");
     let error = (!affinity.is_set()).then(|| affinity.required("Local volume requires node affinity"));
@@ -238,7 +237,7 @@ fn secret_reference(secret: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// Warnings of a volume that is written.
+/// The warnings about a volume that is written.
 pub fn warnings(volume: &FieldRef<'_>) -> Vec<String> {
     const ANNOTATIONS: [(&str, &str); 2] = [
         (claim::CLASS_ANNOTATION, "deprecated since v1.8; use \"storageClassName\" attribute instead"),

@@ -1,4 +1,4 @@
-//! What the two kinds of `admissionregistration.k8s.io` that name webhooks share: types, defaults, validation.
+//! What the two kinds of `admissionregistration.k8s.io` with webhooks have in common: types, defaults, validation.
 //!
 //! Source: the types of `k8s.io/api/admissionregistration/v1`, defaults and validation of Kubernetes 1.37.
 
@@ -23,7 +23,7 @@ use crate::value::Value;
 
 pub const GROUP: &str = "admissionregistration.k8s.io";
 
-/// A configuration that is valid.
+/// A valid configuration.
 pub const EXAMPLE: &str = r"
 metadata: {name: example}
 webhooks:
@@ -35,14 +35,14 @@ webhooks:
   failurePolicy: Ignore
 ";
 
-/// Each as validation lists them, sorted.
+/// The valid values, sorted, as validation lists them.
 const FAILURE_POLICIES: [&str; 2] = ["Fail", "Ignore"];
 const MATCH_POLICIES: [&str; 2] = ["Equivalent", "Exact"];
 const REINVOCATION_POLICIES: [&str; 2] = ["IfNeeded", "Never"];
 const SCOPES: [&str; 3] = ["*", "Cluster", "Namespaced"];
 const OPERATIONS: [&str; 5] = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 const SIDE_EFFECTS: [&str; 4] = ["None", "NoneOnDryRun", "Some", "Unknown"];
-/// What a new webhook must keep to.
+/// The side effects that a new webhook may declare.
 const NO_SIDE_EFFECTS: [&str; 2] = ["None", "NoneOnDryRun"];
 const MATCH_CONDITIONS_MAX: usize = 64;
 const TIMEOUT_SECONDS_MAX: i64 = 30;
@@ -98,7 +98,7 @@ fn texts<'v>(object: &'v Value, field: &str) -> Vec<&'v str> {
     object.items_at(&[field]).iter().map(|item| item.as_str().unwrap_or_default()).collect()
 }
 
-/// Sets what Go sets in the webhooks of a configuration that it has read.
+/// Sets the defaults of the webhooks in a configuration.
 pub(super) fn set_defaults(configuration: &mut Value, is_mutating: bool) {
     const TIMEOUT_SECONDS: i64 = 10;
     const PORT: i64 = 443;
@@ -130,16 +130,16 @@ pub(super) fn set_defaults(configuration: &mut Value, is_mutating: bool) {
     }
 }
 
-/// What an object that is stored may keep, though a new one may not have it.
+/// The requirements of a configuration. Faults that the stored object has are not reported.
 struct Requirements {
     no_side_effects: bool,
     known_review_version: bool,
     unique_names: bool,
     valid_label_values: bool,
     match_conditions: bool,
-    /// Expressions that may go on using what was there when they were written.
+    /// The expressions that may continue to use what was available when they were written.
     expressions: BTreeSet<String>,
-    /// The version of Kubernetes that is asked.
+    /// The version of Kubernetes whose rules apply.
     minor: Minor,
 }
 
@@ -154,7 +154,7 @@ impl Requirements {
         minor: Minor::NEWEST,
     };
 
-    /// What `old` does not meet itself is not required of what follows it.
+    /// Makes the requirements of an update: those that `old` does not meet itself are dropped.
     fn after(minor: Minor, old: &Value, new: &Value) -> Self {
         let hooks = webhooks(old);
         let mut seen = BTreeSet::new();
@@ -188,12 +188,12 @@ fn review_versions(webhook: &Value) -> Vec<String> {
     texts(webhook, "admissionReviewVersions").into_iter().map(str::to_owned).collect()
 }
 
-/// The errors of a new configuration.
+/// Validates a new configuration.
 fn validate(minor: Minor, configuration: &Value) -> ErrorList {
     validate_to(configuration, &Requirements { minor, ..Requirements::OF_NEW })
 }
 
-/// The errors of a configuration that was changed.
+/// Validates an update of a configuration.
 fn validate_update(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     validate_to(new, &Requirements::after(minor, old, new))
 }
@@ -259,7 +259,7 @@ fn validate_webhook(webhook: &Value, required: &Requirements, path: &Path<'_>) -
     errors
 }
 
-/// A name of three parts or more.
+/// Validates the name of a webhook, which must have at least three segments.
 fn validate_name(name: &str, path: &Path<'_>) -> ErrorList {
     if name.is_empty() {
         return Error::required(path, "").into();
@@ -299,7 +299,7 @@ pub(super) fn validate_rule(rule: &Value, path: &Path<'_>) -> ErrorList {
     errors
 }
 
-/// Resources that don't say twice what one of them says already.
+/// Validates the resources of a rule, and that none repeats what another one covers.
 fn validate_resources(resources: &[Value], path: &Path<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     if resources.is_empty() {
@@ -314,7 +314,7 @@ fn validate_resources(resources: &[Value], path: &Path<'_>) -> ErrorList {
         let Some((main, subresource)) = resource.split_once('/') else {
             match resource {
                 "" => errors.push(Error::required(&at, "")),
-                // As in the reference, the last one counts alone.
+                // As in the reference, only the last one counts.
                 _ => last_is_main = resource != "*",
             }
             continue;
@@ -395,7 +395,7 @@ pub(super) fn validate_match_conditions(
     errors
 }
 
-/// The generation counts the changes of the webhooks.
+/// Increments the generation if the webhooks have changed.
 fn count_generation(new: &mut Value, old: &Value) {
     let generation = old.at(&["metadata", "generation"]).and_then(Value::as_i64).unwrap_or_default();
     let is_changed = new.get("webhooks") != old.get("webhooks");
@@ -403,7 +403,7 @@ fn count_generation(new: &mut Value, old: &Value) {
     new.make_object().entry("metadata").make_object().insert("generation", Value::Int(generation));
 }
 
-/// The columns of configurations.
+/// The table of configurations.
 fn table() -> Table {
     const WEBHOOKS: &str = "Webhooks indicates the number of webhooks registered in this configuration";
     Table::named(vec![Column { type_: "integer".to_owned(), ..Column::string("Webhooks", WEBHOOKS) }], |object| {

@@ -1,4 +1,4 @@
-//! Columns and cells of kinds with a template for pods.
+//! Columns and cells of kinds with a pod template.
 
 use crate::crd::Column;
 use crate::kinds::strategy::Cell;
@@ -17,12 +17,12 @@ pub fn integer(name: &str, description: &str) -> Column {
     Column { type_: "integer".to_owned(), ..Column::string(name, description) }
 }
 
-/// A column that is only shown where much is to be shown.
+/// A column that only wide tables show.
 pub fn wide(name: &str, description: &str) -> Column {
     Column { priority: 1, ..Column::string(name, description) }
 }
 
-/// The columns of the containers in a template.
+/// The columns for the containers in a template.
 pub fn containers() -> Vec<Column> {
     vec![
         wide("Containers", "Names of each container in the template."),
@@ -30,7 +30,7 @@ pub fn containers() -> Vec<Column> {
     ]
 }
 
-/// The cells of [`containers`]; `spec` is the spec of a pod.
+/// The cells for [`containers`]; `spec` is the spec of a pod.
 pub fn of_containers(spec: Option<&Value>) -> Vec<Cell> {
     let containers = spec.map(|spec| spec.items_at(&["containers"])).unwrap_or_default();
     work::steps(containers.len());
@@ -41,27 +41,27 @@ pub fn of_containers(spec: Option<&Value>) -> Vec<Cell> {
     vec![joined("name"), joined("image")]
 }
 
-/// The number at a path; 0 if there is none.
+/// The integer at a path; 0 if there is none.
 pub fn int(object: &Value, path: &[&str]) -> i64 {
     object.at(path).and_then(Value::as_i64).unwrap_or_default()
 }
 
-/// A cell with the number at a path.
+/// A cell with the integer at a path.
 pub fn of_int(object: &Value, path: &[&str]) -> Cell {
     Cell::Value(Value::Int(int(object, path)))
 }
 
-/// How long ago the object was created.
+/// A cell with the object's age.
 pub fn of_age(object: &Value) -> Cell {
     Cell::Since(object.str_at(&["metadata", "creationTimestamp"]).to_owned())
 }
 
-/// The name of the object.
+/// A cell with the object's name.
 pub fn of_name(object: &Value) -> Cell {
     Cell::text(object.str_at(&["metadata", "name"]))
 }
 
-/// The columns of what keeps a number of pods.
+/// The columns of kinds that maintain a number of pods.
 pub fn of_replicas() -> Vec<Column> {
     let mut columns = vec![
         name(),
@@ -75,7 +75,7 @@ pub fn of_replicas() -> Vec<Column> {
     columns
 }
 
-/// The cells of [`of_replicas`].
+/// The cells for [`of_replicas`].
 pub fn replicas_row(object: &Value, selector: &str) -> Vec<Cell> {
     let mut row = vec![
         of_name(object),

@@ -1,4 +1,4 @@
-//! Templates of claims in a StatefulSet, and the volumes that its pods have because of them.
+//! The claim templates of a StatefulSet, and the volumes that its pods have because of them.
 //!
 //! Source: `pkg/apis/apps/validation` and `pkg/apis/apps/v1` of Kubernetes 1.37.
 
@@ -12,7 +12,7 @@ use crate::object;
 use crate::value::Value;
 use crate::work;
 
-/// Sets the defaults of a claim, and the type that Go writes of one.
+/// Sets the defaults of a claim, and the API version and kind, which Go writes in it.
 pub fn set_defaults(claim: &mut Value) {
     let fields = claim.make_object();
     fields.insert("apiVersion", Value::from("v1"));
@@ -27,7 +27,7 @@ pub fn set_defaults(claim: &mut Value) {
     resources::set_requirements_defaults(spec);
 }
 
-/// The errors of the specs of the claims.
+/// Validates the specs of the claims.
 pub fn validate(templates: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     for template in templates.items() {
@@ -36,7 +36,7 @@ pub fn validate(templates: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// The template of pods with a volume for each claim in `spec`, without what the controller sets.
+/// The pod template with a volume for each claim in `spec`, and without the fields that the controller sets.
 pub fn mounted(template: &Value, spec: Option<&Value>) -> Value {
     let claims = spec.map(|spec| spec.items_at(&["volumeClaimTemplates"])).unwrap_or_default();
     let names: BTreeSet<&str> = claims.iter().map(|claim| claim.str_at(&["metadata", "name"])).collect();
@@ -59,7 +59,7 @@ pub fn mounted(template: &Value, spec: Option<&Value>) -> Value {
     template
 }
 
-/// What the one who wrote a claim is warned of. The reference names the spec otherwise in an update, and not at first.
+/// The warnings about a claim. In an update, the reference adds `Spec` to the path.
 pub fn warnings(template: &FieldRef<'_>, is_update: bool) -> Vec<String> {
     let spec = template.value().and_then(|template| template.get("spec"));
     let part = template.path().child("Spec");

@@ -1,5 +1,5 @@
-//! What the kinds that make pods have in common: selectors, amounts in per cent, counters of a status, columns, and what
-//! an update keeps.
+//! What the kinds that create pods have in common: selectors, numbers or percentages, counters of a status, columns,
+//! and what an update keeps.
 //!
 //! Source: `pkg/apis/apps/validation`, `pkg/registry/apps` and `pkg/printers` of Kubernetes 1.37.
 
@@ -19,7 +19,7 @@ use crate::meta::names;
 use crate::types::{self, Message};
 use crate::value::Value;
 
-/// An update keeps the status, and one that changes the spec counts the generation up.
+/// Prepares an update: keeps the status, and increments the generation if the spec has changed.
 pub fn prepare_update(new: &mut Value, old: &Value) {
     prepare::keep(new, old, &["status"]);
     if new.get("spec") != old.get("spec") && !prepare::is_same_part(new, old, "spec") {
@@ -36,13 +36,13 @@ pub fn copy_labels(new: &mut Value, old: &Value) {
     }
 }
 
-/// Sets an annotation.
+/// Sets an annotation of an object.
 pub fn set_annotation(object: &mut Value, name: &str, value: &str) {
     let metadata = object.make_object().entry("metadata").make_object();
     metadata.entry("annotations").make_object().insert(name, Value::from(value));
 }
 
-/// Removes an annotation, and with the last one the map of them.
+/// Removes an annotation, and the map of annotations if it is empty then.
 pub fn remove_annotation(object: &mut Value, name: &str) {
     let Some(Value::Object(metadata)) = object.get_mut("metadata") else { return };
     let Some(Value::Object(annotations)) = metadata.get_mut("annotations") else { return };
@@ -52,7 +52,7 @@ pub fn remove_annotation(object: &mut Value, name: &str) {
     }
 }
 
-/// Keeps an annotation of `old`, or that there was none.
+/// Gives `new` the annotation of `old`, or removes it if `old` has none.
 pub fn copy_annotation(new: &mut Value, old: &Value, name: &str) {
     match old.at(&["metadata", "annotations", name]).and_then(Value::as_str) {
         Some(value) => set_annotation(new, name, value),
@@ -60,12 +60,12 @@ pub fn copy_annotation(new: &mut Value, old: &Value, name: &str) {
     }
 }
 
-/// Whether the two objects differ in their generation.
+/// Whether the two objects have different generations.
 pub fn generation_differs(new: &Value, old: &Value) -> bool {
     new.at(&["metadata", "generation"]) != old.at(&["metadata", "generation"])
 }
 
-/// What the one who wrote a workload is warned of: at first of its name, and of a template that is new.
+/// The warnings about a workload: about its name if it is new, and about a template that is new or may have changed.
 pub fn warnings(subresource: Subresource, new: &Value, old: Option<&Value>) -> Vec<String> {
     match old {
         None => name_warnings(new).into_iter().chain(template::warnings(new, None)).collect(),
@@ -75,7 +75,7 @@ pub fn warnings(subresource: Subresource, new: &Value, old: Option<&Value>) -> V
     }
 }
 
-/// The errors of the selector and the template of a spec that needs both; `kind` names what makes the pods.
+/// Validates the selector and the template of a spec that requires both; `kind` names the kind that creates the pods.
 pub fn validate_selected_template(spec: &FieldRef<'_>, options: &PodValidationOptions, kind: &str) -> ErrorList {
     let field = spec.field("selector");
     let mut errors = ErrorList::new();
@@ -98,7 +98,7 @@ pub fn validate_selected_template(spec: &FieldRef<'_>, options: &PodValidationOp
     errors
 }
 
-/// The warning of a name that pods can't have as the name of their host.
+/// The warning about a name that pods cannot use as their host name.
 pub fn name_warnings(object: &Value) -> Vec<String> {
     let faults = names::is_dns1123_label(object.str_at(&["metadata", "name"]));
     if faults.is_empty() {
@@ -111,23 +111,23 @@ pub fn name_warnings(object: &Value) -> Vec<String> {
     )]
 }
 
-/// A field behind a pointer that must be as it was; where it is gone, errors show `null`.
+/// Checks that a field behind a pointer has not changed; if it was removed, the error shows `null`.
 pub fn immutable(new: &FieldRef<'_>, old: &FieldRef<'_>) -> Option<Error> {
     let value = new.value().cloned().unwrap_or(Value::Null);
     (new.value() != old.value()).then(|| Error::invalid(new.path(), value, "field is immutable"))
 }
 
-/// An invalid struct, as Go shows those of its internal types.
+/// The error for an invalid struct, shown as Go shows its internal types.
 pub fn invalid_struct(field: &FieldRef<'_>, type_name: &str, detail: &str) -> Error {
     field.invalid(detail).shown_as(show(field, type_name))
 }
 
-/// The struct at `field` in Go's internal form; `null` where it is not there.
+/// Formats the struct at `field` in Go's internal form; `null` if it is absent.
 pub fn show(field: &FieldRef<'_>, type_name: &str) -> String {
     field.value().map_or_else(|| "null".to_owned(), |value| show_internal(type_name, value))
 }
 
-/// A struct behind a pointer that must mean what it meant.
+/// Checks that a struct behind a pointer is semantically unchanged.
 pub fn immutable_struct(new: &FieldRef<'_>, old: &FieldRef<'_>, type_name: &str) -> Option<Error> {
     let error = immutable(new, old)?;
     let message = type_name.rsplit_once('.').map(|(package, name)| types::message_named(package, name));
@@ -139,7 +139,7 @@ pub fn immutable_struct(new: &FieldRef<'_>, old: &FieldRef<'_>, type_name: &str)
     (!message.is_some_and(is_same)).then(|| error.shown_as(show(new, type_name)))
 }
 
-/// The fields that a write resets: the status, or all but that.
+/// The fields that a write resets: the status, or everything but the status.
 pub const fn reset_fields(subresource: Subresource) -> &'static [&'static [&'static str]] {
     match subresource {
         Subresource::Main => &[&["status"]],

@@ -10,23 +10,23 @@ use crate::value::Value;
 const NO_PERCENT: &str = "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', \
                           regex used for validation is '[0-9]+%')";
 
-/// A number must not be negative, a text must be a percentage.
+/// Checks that a number is not negative, or that a text is a percentage.
 pub fn validate(field: &FieldRef<'_>) -> Option<Error> {
     match field.value() {
         Some(Value::String(text)) => digits(text).is_none().then(|| field.invalid(NO_PERCENT)),
         Some(Value::Int(_)) => checks::not_negative(field),
-        // An amount that is not there is the number 0.
+        // An absent amount is 0.
         _ => None,
     }
 }
 
-/// A percentage must not be above 100.
+/// Checks that a percentage is not greater than 100.
 pub fn not_above_all(field: &FieldRef<'_>) -> Option<Error> {
     let percentage = digits(field.text()).map(number);
     percentage.is_some_and(|value| value > 100).then(|| shown(field, "must not be greater than 100%"))
 }
 
-/// The number before the `%`, or the number; 0 for a text that is neither.
+/// The number before the `%`, or the number itself; 0 for a text that is neither.
 pub fn amount(field: &FieldRef<'_>) -> i64 {
     match field.value() {
         Some(Value::String(text)) => digits(text).map_or_else(|| number(text), number),
@@ -34,7 +34,7 @@ pub fn amount(field: &FieldRef<'_>) -> i64 {
     }
 }
 
-/// An error that shows the amount, which is 0 where there is none.
+/// The error that shows the amount, which is 0 if it is absent.
 pub fn shown(field: &FieldRef<'_>, detail: &str) -> Error {
     let value = field.value().cloned().unwrap_or(Value::Int(0));
     Error::invalid(field.path(), value, detail)
@@ -46,7 +46,7 @@ fn digits(text: &str) -> Option<&str> {
     (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(digits)
 }
 
-/// The number as Go's `Atoi` reads it where errors don't count: what is too large is the largest.
+/// The number that Go's `Atoi` returns if its error is ignored: one that is too large becomes the largest.
 fn number(text: &str) -> i64 {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {

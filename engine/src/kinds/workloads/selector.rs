@@ -1,6 +1,6 @@
-//! Selectors of pods: what is wrong with them, whom they select, and their text.
+//! Selectors of pods: their validation, which pods they match, and their text.
 //!
-//! In: a `LabelSelector` of `meta.k8s.io`, or a map of labels. A selector that is not there selects nobody.
+//! Input: a `LabelSelector` of `meta.k8s.io`, or a map of labels. An absent selector matches nothing.
 //!
 //! Source: `LabelSelectorAsSelector`, `FormatLabelSelector` and `labels.Set` of apimachinery 1.37.
 
@@ -11,8 +11,8 @@ use crate::meta::selector::LabelSelector;
 use crate::value::{Map, Value, json};
 use crate::work;
 
-/// The errors of a selector; nothing with one that is not there. `checks_values` says whether the values of its
-/// expressions are looked at.
+/// Validates a selector; an absent one has no errors. `checks_values` tells whether the values of its expressions are
+/// checked.
 pub fn validate(selector: &FieldRef<'_>, checks_values: bool) -> ErrorList {
     match selector.value() {
         Some(value) => LabelSelector::validate(value, checks_values, selector.path()),
@@ -20,20 +20,20 @@ pub fn validate(selector: &FieldRef<'_>, checks_values: bool) -> ErrorList {
     }
 }
 
-/// Whether an expression of the selector has a value that is not a value of a label.
+/// Whether an expression of the selector has a value that is not a valid label value.
 pub fn has_invalid_value(selector: &FieldRef<'_>) -> bool {
     let expressions = selector.field("matchExpressions");
     let has_fault = |value: &str| !names::is_valid_label_value(value).is_empty();
     expressions.items().any(|expression| expression.field("values").texts().any(has_fault))
 }
 
-/// Whether a selector is there that says nothing.
+/// Whether a selector is present, but empty.
 pub fn is_empty(selector: &FieldRef<'_>) -> bool {
     let fields = ["matchLabels", "matchExpressions"];
     selector.is_set() && fields.iter().all(|name| selector.field(name).is_empty())
 }
 
-/// What selects as the field says; `None` where it is not a selector.
+/// Compiles the selector in a field; `None` if it is invalid.
 pub fn compile(selector: &FieldRef<'_>) -> Option<Compiled> {
     let Some(value) = selector.value() else { return Some(Compiled { selector: None }) };
     if !LabelSelector::validate(value, true, selector.path()).is_empty() {
@@ -42,19 +42,19 @@ pub fn compile(selector: &FieldRef<'_>) -> Option<Compiled> {
     LabelSelector::decode(value).ok().map(|selector| Compiled { selector: Some(selector) })
 }
 
-/// A selector that may select nobody.
+/// A compiled selector, which may match nothing.
 pub struct Compiled {
     selector: Option<LabelSelector>,
 }
 
 impl Compiled {
-    /// Whether it selects what has these labels.
+    /// Whether it matches these labels.
     pub fn matches(&self, labels: Option<&Value>) -> bool {
         let label = |key: &str| labels.and_then(|labels| labels.get(key)).and_then(Value::as_str);
         self.selector.as_ref().is_some_and(|selector| selector.matches(label))
     }
 
-    /// The error of a template, at `template`, whose labels it does not select.
+    /// The error of the template at the field `template`, if its labels do not match.
     pub fn check_template(&self, template: &FieldRef<'_>) -> Option<Error> {
         let metadata = template.field("metadata");
         let labels = metadata.field("labels");
@@ -62,24 +62,24 @@ impl Compiled {
     }
 }
 
-/// The labels of a template that its selector does not select.
+/// The error that a template's labels do not match the selector.
 pub fn unmatched(labels: &FieldRef<'_>) -> Error {
     let value = labels.value().cloned().unwrap_or(Value::Null);
     Error::invalid(labels.path(), value, "`selector` does not match template `labels`")
 }
 
-/// An error of a selector, which is shown in Go's order of its fields.
+/// An error of a selector, which is shown with Go's order of its fields.
 pub fn invalid(selector: &FieldRef<'_>, detail: &str) -> Error {
     let value = selector.value().cloned().unwrap_or(Value::Null);
     Error::invalid(selector.path(), value, detail).shown_as(shown(selector.value()))
 }
 
-/// A selector that must be as it was.
+/// Checks that a selector has not changed.
 pub fn immutable(new: &FieldRef<'_>, old: &FieldRef<'_>) -> Option<Error> {
     (new.value() != old.value()).then(|| invalid(new, "field is immutable"))
 }
 
-/// The JSON of a selector in Go's order of its fields.
+/// The JSON of a selector, with Go's order of its fields.
 fn shown(selector: Option<&Value>) -> String {
     let Some(selector) = selector else { return "null".to_owned() };
     let mut fields = Vec::new();
@@ -100,7 +100,7 @@ fn shown_expression(expression: &Value) -> String {
     format!("{{{}}}", parts.join(","))
 }
 
-/// Whether all labels of a map are among `labels`, as a selector of exact values selects.
+/// Whether `labels` contain all labels of a map, which is used as a selector of exact values.
 pub fn set_matches(set: &FieldRef<'_>, labels: Option<&Value>) -> bool {
     set.entries().all(|(key, value)| {
         let label = labels.and_then(|labels| labels.get(key)).and_then(Value::as_str);
@@ -108,7 +108,7 @@ pub fn set_matches(set: &FieldRef<'_>, labels: Option<&Value>) -> bool {
     })
 }
 
-/// The selector as text: `app=a,tier notin (x,y),!z`; `None` for one that is not a selector.
+/// The selector as text: `app=a,tier notin (x,y),!z`; `None` if it is invalid.
 pub fn text(selector: Option<&Value>) -> Option<String> {
     let Some(selector) = selector.filter(|selector| !selector.is_null()) else { return Some(String::new()) };
     compile(&FieldRef::root(selector))?;

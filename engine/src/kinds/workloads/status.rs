@@ -13,36 +13,37 @@ use crate::value::Value;
 const FEATURES: [Feature; 1] =
     [Feature::new(Gate::DeploymentReplicaSetTerminatingReplicas, &["status.terminatingReplicas"])];
 
-/// Takes the fields of features that are off out of the status of a Deployment or a ReplicaSet.
+/// Removes the fields of features that are off from the status of a Deployment or a ReplicaSet.
 pub fn drop_disabled(minor: Minor, new: &mut Value, old: &Value) {
     features::drop_fields(&FEATURES, minor, new, Some(old));
 }
 
-/// None of the fields is negative.
+/// Checks that none of the fields is negative.
 pub fn not_negative(status: &FieldRef<'_>, names: &[&str]) -> ErrorList {
     names.iter().filter_map(|name| checks::not_negative(&status.field(name))).collect()
 }
 
-/// None of the fields is above another one.
+/// Checks that none of the fields is greater than the field `limit`.
 pub fn not_above(status: &FieldRef<'_>, names: &[&str], limit: &str, why: &str) -> ErrorList {
     let limit = status.field(limit).int();
     let is_above = |name: &&&str| status.field(name).int() > limit;
     names.iter().filter(is_above).map(|name| count_error(&status.field(name), why)).collect()
 }
 
-/// A counter that does not go back.
+/// Checks that a counter does not decrease.
 pub fn not_decremented(new: &FieldRef<'_>, old: &FieldRef<'_>, name: &str) -> Option<Error> {
     let (new, old) = (new.field(name), old.field(name));
     let is_less = old.is_set() && (!new.is_set() || new.int() < old.int());
     is_less.then(|| count_error(&new, "cannot be decremented"))
 }
 
-/// An error of a number, which is 0 where there is none.
+/// An error that shows a number, which is 0 if it is absent.
 fn count_error(field: &FieldRef<'_>, why: &str) -> Error {
     Error::invalid(field.path(), Value::Int(field.int()), why)
 }
 
-/// The errors of the status of what keeps a number of pods; `others` are counters beside those that all have.
+/// Validates the status of a kind that maintains a number of pods; `others` are its counters beyond those that all
+/// have.
 pub fn validate_replicas(object: &Value, others: &[&str]) -> ErrorList {
     const COUNTERS: [&str; 5] =
         ["replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"];

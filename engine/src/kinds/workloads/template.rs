@@ -12,7 +12,7 @@ use crate::value::{Map, Value};
 
 pub use crate::kinds::pod::PodValidationOptions;
 
-/// The template of an object whose spec has one.
+/// The pod template in an object's spec.
 pub fn of(object: &Value) -> Option<&Value> {
     object.at(&["spec", "template"])
 }
@@ -22,19 +22,19 @@ pub fn set_defaults(spec: &mut Value) {
     pod::set_template_defaults(defaults::structure(spec, "template"));
 }
 
-/// The options of that version for the template of `new`, which replaces that of `old`, if there is one.
+/// The options for validating the template of `new`, which replaces that of `old`, if there is one, in version `minor`.
 pub fn options(minor: Minor, new: &Value, old: Option<&Value>) -> PodValidationOptions {
     PodValidationOptions::for_template(minor, of(new), old.and_then(of))
 }
 
-/// Takes the fields of features that are off out of the template.
+/// Removes the fields of features that are off from the template.
 pub fn drop_disabled_fields(minor: Minor, new: &mut Value, old: Option<&Value>) {
     if let Some(template) = new.at_mut(&["spec", "template"]) {
         pod::drop_disabled_template_fields(minor, template, old.and_then(of));
     }
 }
 
-/// Keeps labels that were sent empty, if the selector does not select by none: the error shows them so.
+/// Keeps labels that were sent empty if the selector does not match them: the error shows them as empty.
 pub fn keep_empty_labels(sent: &Value, decoded: &mut Value) {
     keep_labels(sent, decoded, |sent| {
         let root = FieldRef::root(sent);
@@ -43,7 +43,7 @@ pub fn keep_empty_labels(sent: &Value, decoded: &mut Value) {
     });
 }
 
-/// Keeps labels that were sent empty, if `is_fault` says that they are an error.
+/// Keeps labels that were sent empty, if `is_fault` says that they cause an error.
 pub fn keep_labels(sent: &Value, decoded: &mut Value, is_fault: impl Fn(&Value) -> bool) {
     const LABELS: [&str; 4] = ["spec", "template", "metadata", "labels"];
     let is_empty = sent.at(&LABELS).and_then(Value::as_object).is_some_and(Map::is_empty);
@@ -55,14 +55,14 @@ pub fn keep_labels(sent: &Value, decoded: &mut Value, is_fault: impl Fn(&Value) 
     }
 }
 
-/// The errors of a template of pods that always run; `kind` names what it belongs to.
+/// Validates a template of pods that always run; `kind` names the kind it belongs to.
 pub fn validate_running(template: &FieldRef<'_>, options: &PodValidationOptions, kind: &str) -> ErrorList {
     let mut errors = pod::validate_template(template, options);
     errors.extend(check_running(template, kind));
     errors
 }
 
-/// A pod that always runs is restarted, and has no deadline.
+/// Checks that pods that always run are restarted, and have no deadline.
 pub fn check_running(template: &FieldRef<'_>, kind: &str) -> Vec<Error> {
     let spec = template.field("spec");
     let (policy, deadline) = (spec.field("restartPolicy"), spec.field("activeDeadlineSeconds"));
@@ -72,7 +72,7 @@ pub fn check_running(template: &FieldRef<'_>, kind: &str) -> Vec<Error> {
     restarts.into_iter().chain(ends).collect()
 }
 
-/// The errors of the labels and annotations of a template; the reference names them without `metadata`.
+/// Validates the labels and annotations of a template; the reference leaves `metadata` out of their paths.
 pub fn validate_metadata(template: &FieldRef<'_>) -> ErrorList {
     let nothing = Value::Null;
     let metadata = template.field("metadata");
@@ -84,7 +84,7 @@ pub fn validate_metadata(template: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// What the one who wrote the template of `object` is warned of.
+/// The warnings about the template of `object`.
 pub fn warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
     let root = FieldRef::root(object);
     let spec = root.field("spec");

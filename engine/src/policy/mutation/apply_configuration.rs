@@ -1,7 +1,7 @@
 //! Apply configurations: `Object{…}`, merged into the object by the types of its kind.
 //!
-//! Nothing is removed, and no ownership is recorded. Values that can only be replaced, not merged, are refused, as an
-//! author who sets one field of them hardly means to remove the others.
+//! Nothing is removed, and no ownership is recorded. Values that can only be replaced, not merged, are refused, because
+//! an author who sets one of their fields hardly intends to remove the others.
 
 use super::error::MutationError;
 use super::native::{self, Native};
@@ -12,11 +12,10 @@ use crate::cel::eval::map::Map as CelMap;
 use crate::value::{Value, go_quote};
 use crate::work;
 
-/// `object` with the fields that `configuration` sets, merged by the `types` of its kind, which are `None` if none are
-/// published.
+/// Merges `configuration` into `object` by the `types` of its kind, which are `None` if none are published.
 ///
 /// # Errors
-/// If the configuration does not fit the types, in the words of Kubernetes.
+/// The configuration does not fit the types; the message is Kubernetes'.
 ///
 /// ```
 /// use kubeskiff_engine::apply::TypeSchema;
@@ -70,7 +69,7 @@ fn merge_native(native: Native, object: &Value, types: Option<&TypeSchema>) -> R
     Ok(merged)
 }
 
-/// Merges skip managedFields: ownership stays as it is.
+/// Keeps managedFields, which merges skip: ownership stays as it is.
 fn keep_managed_fields(object: &Value, merged: &mut Value) {
     const NAME: &str = "managedFields";
     if let (Some(managed), Some(metadata)) = (object.at(&["metadata", NAME]), merged.get_mut("metadata")) {
@@ -78,7 +77,7 @@ fn keep_managed_fields(object: &Value, merged: &mut Value) {
     }
 }
 
-/// The kind of an object, as Go prints it: `apps/v1, Kind=Deployment`.
+/// Formats the kind of an object as Go prints it: `apps/v1, Kind=Deployment`.
 fn kind_of(object: &Value) -> String {
     let (api_version, kind) = (object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
     let group_version = if api_version.contains('/') { api_version.to_owned() } else { format!("/{api_version}") };

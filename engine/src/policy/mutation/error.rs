@@ -1,4 +1,4 @@
-//! Why an expression can't change an object.
+//! Why an expression cannot change an object.
 
 use super::native::NativeError;
 use crate::apply::TypeErrors;
@@ -6,13 +6,13 @@ use crate::cel::eval::EvalError;
 use crate::patch::PatchError;
 use crate::value::json;
 
-/// Why an expression can't change an object, in the words of Kubernetes.
+/// Why an expression cannot change an object, with Kubernetes' message.
 #[derive(Debug, thiserror::Error)]
 pub enum MutationError {
     /// The result of an apply configuration is not an object.
     #[error("unsupported return type from ApplyConfiguration expression: {0}")]
     ReturnType(String),
-    /// A part of it can't be represented outside CEL.
+    /// A part of it cannot be represented outside CEL.
     #[error("invalid return type: *dynamic.ObjectVal")]
     NotNative(#[source] NativeError),
     /// The paths of parts whose types are not those of the fields.
@@ -39,18 +39,18 @@ pub enum MutationError {
     /// An item of the list failed to evaluate.
     #[error(transparent)]
     Eval(#[from] EvalError),
-    /// The value of an operation can't be represented as JSON.
+    /// The value of an operation cannot be represented as JSON.
     #[error("JSONPath valueExpression evaluated to a type that could not marshal to JSON: {0}")]
     Value(#[from] JsonValueError),
     /// The patch does not apply.
     #[error("JSON Patch: {0}")]
     JsonPatch(#[from] PatchError),
-    /// The result of the patch can't be decoded.
+    /// The result of the patch cannot be decoded.
     #[error(transparent)]
     Json(#[from] json::JsonError),
 }
 
-/// Why a value can't be represented as JSON, in the words of cel-go and of Go's protobuf.
+/// Why a value cannot be represented as JSON, with the messages of cel-go and of Go's protobuf.
 #[derive(Debug, thiserror::Error)]
 pub enum JsonValueError {
     #[error("type conversion error from '{0}' to '*structpb.Value'")]

@@ -1,6 +1,6 @@
-//! Values that JSON can't represent, as Go prints them.
+//! Formats values that JSON cannot represent as Go prints them.
 //!
-//! `%#v` prints the addresses of pointers, which no two servers share: each is `0x0` here.
+//! `%#v` prints the addresses of pointers, which differ between servers: each is `0x0` here.
 
 use crate::cel::eval::Value as Cel;
 use crate::cel::eval::show::show;
@@ -8,7 +8,7 @@ use crate::cel::eval::value::{Opaque, pointer_syntax};
 use crate::cel::library::timestamp_syntax;
 use crate::value::go_quote;
 
-/// The Go type of a value that JSON can't represent, and its text by `%v` and by `%#v`.
+/// The Go type of a value that JSON cannot represent, and its text by `%v` and by `%#v`.
 pub(super) fn go_form(value: &Cel<'_>) -> (&'static str, String, String) {
     match value {
         Cel::Null => ("structpb.NullValue", "NULL_VALUE".to_owned(), "0".to_owned()),
@@ -45,7 +45,7 @@ pub(super) fn go_form(value: &Cel<'_>) -> (&'static str, String, String) {
     }
 }
 
-/// `%#v` of a value within another one, which still has the evaluator's own type.
+/// Formats a value within another one by `%#v`; it still has the evaluator's own type.
 fn syntax(value: &Cel<'_>) -> String {
     match value {
         Cel::String(text) => go_quote(text),
@@ -62,7 +62,8 @@ fn syntax(value: &Cel<'_>) -> String {
     }
 }
 
-/// `%#v` of the wrapper of a library's value: a struct with the value as its only field, which is named like its type.
+/// Formats the wrapper of a library's value by `%#v`: a struct with the value as its only field, which is named like
+/// its type.
 fn wrapped_syntax(value: &dyn Opaque) -> String {
     let wrapper = value.go_type();
     if wrapper.starts_with('*') {

@@ -16,11 +16,11 @@ use crate::work;
 /// The largest integer that a double represents without ambiguity.
 const SAFE_INT_MAX: u64 = (1 << 53) - 1;
 
-/// `object` after the operations of `patch`; `None` if one of them is a test that fails: the object then stays as it
-/// is. `layout` is that of the object.
+/// Applies the operations of `patch` to `object`. Returns `None` if one of them is a test that fails: the object is
+/// then unchanged. `layout` is that of the object.
 ///
 /// # Errors
-/// The patch is malformed or does not apply; the text is Kubernetes'.
+/// The patch is malformed or does not apply; the message is Kubernetes'.
 pub fn apply(patch: &Cel<'_>, object: &Value, layout: Layout) -> Result<Option<Value>, MutationError> {
     let Cel::List(operations) = patch else {
         return Err(MutationError::NotList);
@@ -46,7 +46,7 @@ pub fn apply(patch: &Cel<'_>, object: &Value, layout: Layout) -> Result<Option<V
     Ok(Some(json::decode(patched.as_bytes())?))
 }
 
-/// Writes an operation as JSON. Go quotes its texts as in source code, which is not always valid JSON: such a text
+/// Writes an operation as JSON. Go quotes its strings as in source code, which is not always valid JSON: such a string
 /// counts as absent.
 fn write_operation(text: &mut String, operation: &Struct<'_>) -> Result<(), MutationError> {
     let mut separator = '{';
@@ -79,7 +79,7 @@ fn write_operation(text: &mut String, operation: &Struct<'_>) -> Result<(), Muta
     Ok(())
 }
 
-/// `value` as JSON, converted through `google.protobuf.Value`, where numbers are doubles.
+/// Converts `value` to JSON through `google.protobuf.Value`, in which numbers are doubles.
 fn json_of(value: &Cel<'_>) -> Result<Value, JsonValueError> {
     work::step();
     let no_conversion = |name: &str| Err(JsonValueError::NoConversion(name.to_owned()));
@@ -119,20 +119,20 @@ fn json_of(value: &Cel<'_>) -> Result<Value, JsonValueError> {
     })
 }
 
-/// A number as JSON writes a double.
+/// Makes the JSON number for a double.
 fn number_of(number: f64) -> Result<Value, JsonValueError> {
     let invalid = |shown| Err(JsonValueError::Number(shown));
     match number {
         _ if number.is_nan() => invalid("NaN"),
         f64::INFINITY => invalid("+Inf"),
         f64::NEG_INFINITY => invalid("-Inf"),
-        // Without a fraction it reads as an integer.
+        // Without a fraction it is decoded as an integer.
         _ if number.fract() == 0.0 && number.abs() < 9e18 => Ok(Value::Int(number as i64)),
         _ => Ok(Value::Float(number)),
     }
 }
 
-/// The key of a map: a text, or a value that converts to one.
+/// The key of a map: a string, or a value that converts to one.
 fn key_of(key: &Cel<'_>) -> Result<String, JsonValueError> {
     let cannot = |from: &str| Err(JsonValueError::Key(from.to_owned()));
     match key {
@@ -145,7 +145,7 @@ fn key_of(key: &Cel<'_>) -> Result<String, JsonValueError> {
     }
 }
 
-/// A part of an object. Numbers become doubles even if that changes them.
+/// Converts a part of an object. Numbers become doubles even if that changes them.
 fn of_part(part: &Struct<'_>) -> Result<Value, JsonValueError> {
     let mut native = native::of_struct(part, |value| match value {
         Cel::Uint(number) => Some(Value::Float(*number as f64)),

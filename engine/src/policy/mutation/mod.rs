@@ -1,10 +1,11 @@
 //! Applies the results of mutating policies' expressions to objects.
 //!
-//! In: the value of an expression, and the object. Out: the new object, which has not been defaulted or validated yet,
-//! or why there is none. An apply configuration is merged by the types of the object's kind, a JSON patch is applied to
-//! its JSON. Nothing here knows about policies, requests or storage.
+//! Input: the value of an expression, and the object. Output: the new object, which has not been defaulted or validated
+//! yet, or why there is none. An apply configuration is merged by the types of the object's kind; a JSON patch is
+//! applied to its JSON. Nothing here knows about policies, requests or storage.
 //!
-//! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch`, release 1.37; texts recorded from kube-apiserver.
+//! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch`, release 1.37; messages recorded from
+//! kube-apiserver.
 
 pub mod apply_configuration;
 mod error;
@@ -23,7 +24,7 @@ use crate::meta::{OBJECT_BYTES_MAX, Status};
 use crate::value::{Value, json};
 use crate::work;
 
-/// What an expression gives.
+/// The type of a mutation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MutationType {
     /// `ApplyConfiguration`
@@ -35,27 +36,27 @@ pub enum MutationType {
 /// An object that a policy has changed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mutated {
-    /// Merged by its types, as a tree.
+    /// The object was merged by its types; a tree.
     Merged(Value),
-    /// Patched, as JSON.
+    /// The object was patched; JSON.
     Patched(Value),
 }
 
-/// Why a changed object can't be decoded.
+/// Why a changed object cannot be decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Misread {
     /// The policy decides about the request.
     Fault(String),
     /// The request fails with 500.
     Broken(String),
-    /// It contains a number that JSON can't represent, which the reference only detects when it answers.
+    /// It contains a number that JSON cannot represent, which the reference only detects when it encodes the response.
     Unwritable(&'static str),
     /// It is too large to be stored. The reference would only detect that after all policies.
     TooLarge,
 }
 
 impl Misread {
-    /// Why.
+    /// The message.
     pub fn text(&self) -> &str {
         match self {
             Misread::Fault(text) | Misread::Broken(text) => text,
@@ -64,7 +65,7 @@ impl Misread {
         }
     }
 
-    /// The answer to the request, if it fails whatever the policy says.
+    /// The response to the request, if it fails whatever the policy says.
     pub fn into_status(self) -> Status {
         match self {
             Misread::Fault(why) | Misread::Broken(why) => Status::internal_error(&why),
@@ -74,10 +75,10 @@ impl Misread {
     }
 }
 
-/// Checks that `value`, from which an object is to be made, is not too large to be stored.
+/// Checks that `value`, from which an object will be made, is not too large to be stored.
 ///
 /// # Errors
-/// It is.
+/// It is too large.
 pub fn check_value(value: &Cel<'_>) -> Result<(), Misread> {
     if size::fits(value, OBJECT_BYTES_MAX) { Ok(()) } else { Err(Misread::TooLarge) }
 }
@@ -85,15 +86,15 @@ pub fn check_value(value: &Cel<'_>) -> Result<(), Misread> {
 /// Checks that a changed object is not too large to be stored.
 ///
 /// # Errors
-/// It is.
+/// It is too large.
 pub fn check_size(mutated: Mutated) -> Result<Mutated, Misread> {
     let (Mutated::Merged(object) | Mutated::Patched(object)) = &mutated;
-    // Most are far smaller, and need not be encoded to find out.
+    // Most objects are far smaller, and need not be encoded to find out.
     let is_large = object.size_bytes() > OBJECT_BYTES_MAX && json::encode(object).len() > OBJECT_BYTES_MAX;
     if is_large { Err(Misread::TooLarge) } else { Ok(mutated) }
 }
 
-/// Checks that an object can be written as JSON: expressions may make numbers that JSON can't represent.
+/// Checks that an object can be encoded as JSON: expressions can make numbers that JSON cannot represent.
 ///
 /// # Errors
 /// It contains such a number.
@@ -135,7 +136,7 @@ impl MutationType {
         }
     }
 
-    /// Compiles `expression` in `env`, which knows the types of mutations.
+    /// Compiles `expression` in `env`, which must have the types of mutations.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
-//! Values of expressions as Go has them outside of the language.
+//! Converts values of expressions as Go converts them to native values.
 //!
-//! Go does not look into lists and maps that an expression writes down within others of the same: they stay what the
-//! evaluator made of them, which no object can hold.
+//! Go does not convert list and map literals within others: they stay values of the evaluator, which an object cannot
+//! contain.
 
 use super::go_form::go_form;
 use crate::apply::{Foreign, ForeignStep};
@@ -13,32 +13,32 @@ use crate::cel::eval::{EvalError, Value as Cel};
 use crate::value::{Map, Value, go_quote};
 use crate::work;
 
-/// What an object has that an expression made.
+/// The native form of an object that an expression made.
 #[derive(Debug, Default)]
 pub struct Native {
     pub object: Value,
-    /// What is missing there, as JSON does not have it.
+    /// The values that are missing in it, because JSON cannot represent them.
     pub foreign: Vec<Foreign>,
 }
 
-/// `object` as Go has it; `write` may know JSON for what JSON does not have.
+/// Converts `object` as Go does; `write` may return JSON for values that JSON cannot represent.
 ///
 /// # Errors
-/// If a map has keys that are not strings.
+/// A map has keys that are not strings.
 pub fn of_struct(object: &Struct<'_>, write: fn(&Cel<'_>) -> Option<Value>) -> Result<Native, NativeError> {
     let mut walk = NativeWalk { path: Vec::new(), foreign: Vec::new(), write };
     let fields = walk.fields(object)?;
     Ok(Native { object: Value::Object(fields), foreign: walk.foreign })
 }
 
-/// Why Go has no such value.
+/// Why Go cannot convert a value.
 #[derive(Debug, thiserror::Error)]
 pub enum NativeError {
     #[error("fail to convert field {name}: {source}", name = go_quote(name))]
     Field { name: String, source: Box<NativeError> },
     #[error(transparent)]
     Eval(#[from] EvalError),
-    /// In the words of cel-go.
+    /// A key that is not a string, with cel-go's message.
     #[error("{0}")]
     Key(String),
 }
@@ -49,10 +49,10 @@ struct NativeWalk {
     write: fn(&Cel<'_>) -> Option<Value>,
 }
 
-/// No double below it is out of the range of integers.
+/// Every double below this one is in the range of integers.
 const LARGEST_INTEGER: f64 = 9e18;
 
-/// What stands in a list for what is not JSON's.
+/// The placeholder in a list for a value that JSON cannot represent.
 const FOREIGN_ITEM: Value = Value::Bool(false);
 
 impl NativeWalk {
@@ -74,8 +74,8 @@ impl NativeWalk {
         result
     }
 
-    /// A value in the field of an object. Of lists and maps that an expression writes down, what they hold is taken as it
-    /// is; others are looked into all the way.
+    /// Converts a value in the field of an object. The elements of list and map literals are converted as they are;
+    /// other lists and maps are converted recursively.
     fn field(&mut self, value: &Cel<'_>) -> Result<Option<Value>, NativeError> {
         work::step();
         match value {
@@ -116,13 +116,13 @@ impl NativeWalk {
         Ok(Value::Object(fields))
     }
 
-    /// A value as Go takes it out of the language; `None` where JSON does not have it.
+    /// Converts a value as Go does; `None` if JSON cannot represent it.
     fn raw(&mut self, value: &Cel<'_>) -> Result<Option<Value>, NativeError> {
         work::step();
         Ok(Some(match value {
             Cel::Bool(truth) => Value::Bool(*truth),
             Cel::Int(number) => Value::Int(*number),
-            // Go prints it without a fraction, and takes it for an integer then.
+            // Go prints it without a fraction, and so treats it as an integer.
             Cel::Double(number) if number.fract() == 0.0 && number.abs() < LARGEST_INTEGER => {
                 Value::Int(*number as i64)
             }
@@ -157,7 +157,7 @@ impl NativeWalk {
     }
 }
 
-/// Whether an expression writes the list down as a whole.
+/// Whether the list is a literal.
 fn is_literal(list: &List<'_>) -> bool {
     matches!(list, List::Owned(_) | List::Lent(_)) && !list.is_sum()
 }

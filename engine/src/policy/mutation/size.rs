@@ -1,21 +1,21 @@
-//! The size of the object that the result of a mutation makes.
+//! The size of the object that results from a mutation.
 //!
-//! Expressions share their parts: forty variables that each contain the one before twice are a value of a trillion
-//! items that takes no memory until it is written into an object.
+//! Values share their parts: forty variables that each contain the one before twice are a value of a trillion items,
+//! which takes no memory until it is written into an object.
 
 use crate::cel::eval::Value as Cel;
 use crate::work;
 
-/// The least size of an item of a list or a field as JSON.
+/// The minimum size of an item of a list or a field as JSON, in bytes.
 const ITEM_BYTES: usize = 2;
 
-/// Whether `value` may fit in `bytes_max` bytes as JSON. It reads no more of it than would fit.
+/// Whether `value` may fit in `bytes_max` bytes as JSON. Reads no more of it than would fit.
 pub fn fits(value: &Cel<'_>, bytes_max: usize) -> bool {
     let mut room = bytes_max;
     take(value, &mut room).is_some()
 }
 
-/// Takes the least size of `value` as JSON from `room`; `None` if that is too small.
+/// Subtracts the minimum size of `value` as JSON from `room`; `None` if that is too small.
 fn take(value: &Cel<'_>, room: &mut usize) -> Option<()> {
     work::step();
     *room = room.checked_sub(ITEM_BYTES)?;

@@ -1,5 +1,5 @@
-//! Facts of the tables of `k8s.io/apiserver/pkg/admission/plugin/policy/mutating` and `pkg/cel/mutation`, release 1.37, and of
-//! what their code answers beyond these.
+//! Tests with the cases of `k8s.io/apiserver/pkg/admission/plugin/policy/mutating` and `pkg/cel/mutation`, release
+//! 1.37, and with further results of their code.
 
 use std::sync::LazyLock;
 
@@ -80,7 +80,7 @@ fn mutate(patch: MutationType, expression: &str, object: &Value) -> Result<Optio
     mutated.map_err(|error| error.to_string())
 }
 
-/// `expected` is the resulting spec.
+/// Checks the spec after a mutation, or its error.
 #[track_caller]
 fn check(patch: MutationType, object: &str, expression: &str, expected: Result<&str, &str>) {
     let found = mutate(patch, expression, &read(object));

@@ -1,4 +1,4 @@
-//! What holds any object: `runtime.Unknown`.
+//! The message that contains any object: `runtime.Unknown`.
 
 use crate::types::{Message, message, string};
 

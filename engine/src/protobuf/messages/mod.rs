@@ -1,4 +1,4 @@
-//! The messages that are not types of the published Go modules: what stands around an object, and the OpenAPI document.
+//! The messages that are not types of the published Go modules: the envelope of an object, and the OpenAPI document.
 
 mod envelope;
 mod open_api;

@@ -1,12 +1,12 @@
-//! The OpenAPI v2 document, `application/com.github.proto-openapi.spec.v2.v1.0+protobuf`: what client-go's discovery asks
-//! for. Only what our document has is described.
+//! The OpenAPI v2 document, `application/com.github.proto-openapi.spec.v2.v1.0+protobuf`, which client-go's discovery
+//! requests. Only the fields that this server's document has are described.
 //!
 //! Source: `OpenAPIv2.proto` of google/gnostic-models.
 
 use crate::types::{Codec, Field, Message, boolean, double, int64, message, string};
 use crate::value::Value;
 
-/// The document of OpenAPI v2.
+/// The OpenAPI v2 document.
 pub static OPEN_API_V2: Message = Message::new(
     "Document",
     &[
@@ -21,12 +21,12 @@ pub static OPEN_API_V2: Message = Message::new(
     ],
 );
 
-/// The members that begin with `x-`, each with any value.
+/// The field for members whose names start with `x-`, with any values.
 const fn extensions(number: u32) -> Field {
     message(number, "x-", &ANY).extensions()
 }
 
-/// A message whose one field holds all members of an object, by their names.
+/// A message whose only field has all members of an object, by their names.
 const fn members(name: &'static str, fields: &'static [Field]) -> Message {
     Message::new(name, fields).codec(Codec::Members)
 }

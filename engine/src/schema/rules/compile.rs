@@ -1,7 +1,7 @@
 //! The rules of a node of a schema, checked and priced.
 //!
-//! In: the rules, the node's schema and its declared type. Out: for each rule an expression that is ready to run, its
-//! cost and that of its message, or its error. The rules of child nodes are not compiled.
+//! Input: the rules, the node's schema and its declared type. Output: for each rule an expression that is ready to run,
+//! its cost and that of its message, or its error. The rules of child nodes are not compiled.
 //!
 //! Source: apiextensions-apiserver 1.37, `pkg/apiserver/schema/cel`.
 

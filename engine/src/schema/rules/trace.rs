@@ -1,7 +1,7 @@
 //! Why a rule evaluated to its result: the values of its parts.
 //!
-//! In: a rule and the node that it stands at. Out: the parts of the rule outside of its comprehensions, each ready to
-//! be evaluated with the variables of the rule. Nothing here accepts or refuses objects.
+//! Input: a rule and the node that it stands at. Output: the parts of the rule outside of its comprehensions, each
+//! ready to be evaluated with the variables of the rule. Nothing here accepts or refuses objects.
 
 use super::compile::{OLD_SELF, SELF, SELF_TYPE};
 use crate::cel::ast::{Ast, Expr, ExprKind, SourceInfo};

@@ -1,8 +1,8 @@
 //! Validation of a value by a schema's keywords: everything but list types and rules.
 //!
-//! In: a value, already pruned and defaulted, and its schema; for an update also the old value. Out: all errors, in
-//! Kubernetes' words and order. Nothing is changed, and a valid value costs no allocation.
-//! Source: answers recorded from apiextensions-apiserver 1.37, whose validator is kube-openapi's.
+//! Input: a value, already pruned and defaulted, and its schema; for an update also the old value. Output: all errors,
+//! in Kubernetes' words and order. Nothing is changed, and a valid value costs no allocation. Source: answers recorded
+//! from apiextensions-apiserver 1.37, whose validator is kube-openapi's.
 
 mod node;
 mod numbers;

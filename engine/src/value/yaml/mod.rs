@@ -1,8 +1,8 @@
 //! YAML 1.1, as Kubernetes reads and writes it.
 //!
-//! In: YAML, of which JSON is a part. Out: a [`Value`]; keys that are not text become text. Scalars have the meaning
-//! that Go's YAML library gives them: `on`, `y`, `017` and `1_000` are not text unless they are quoted. Output is in
-//! block style, in lines of about 80 characters, with quotes where they are needed.
+//! Input: YAML, of which JSON is a part. Output: a [`Value`]; keys that are not text become text. Scalars have the
+//! meaning that Go's YAML library gives them: `on`, `y`, `017` and `1_000` are not text unless they are quoted. Output
+//! is in block style, in lines of about 80 characters, with quotes where they are needed.
 //!
 //! # Why not a crate
 //!

@@ -1,7 +1,7 @@
 //! The positions of fields in a text.
 //!
-//! In: YAML, and a field as errors name it (`spec.ports[0].name`, `metadata.labels[a/b]`). Out: a line and a column.
-//! The nodes of the text are kept for this; callers that only need values use the other readers.
+//! Input: YAML, and a field as errors name it (`spec.ports[0].name`, `metadata.labels[a/b]`). Output: a line and a
+//! column. The nodes of the text are kept for this; callers that only need values use the other readers.
 
 use std::collections::HashMap;
 use std::fmt;

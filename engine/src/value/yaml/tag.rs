@@ -1,7 +1,7 @@
 //! Tags: the declared types of nodes.
 //!
-//! In: a tag as it is written, with its handle replaced. Out: which of the known tags it is; the names of others are
-//! not kept, as a long prefix of many short tags would make them long.
+//! Input: a tag as it is written, with its handle replaced. Output: which of the known tags it is; the names of others
+//! are not kept, as a long prefix of many short tags would make them long.
 
 const PREFIX: &str = "tag:yaml.org,2002:";
 const KNOWN: [&str; 8] = ["binary", "bool", "float", "int", "merge", "null", "str", "timestamp"];

@@ -1,6 +1,7 @@
-//! The certificates that a node may ask for: its own, and those of pods that run on it.
+//! The certificates that a node may request: its own, and those of pods that run on it.
 //!
-//! Source: `admitCSR` and `admitPodCertificateRequest` of `plugin/pkg/admission/noderestriction`, release 1.36.
+//! Source: `admitCSR` and `admitPodCertificateRequest` of `plugin/pkg/admission/noderestriction`,
+//! release 1.36.
 
 use super::pods::MIRROR;
 use super::{NodeRefusal, NodeRestriction, in_namespace, quoted};
@@ -13,7 +14,7 @@ use crate::value::{Value, base64};
 /// The signers of nodes' certificates.
 const SIGNERS: [&str; 2] = ["kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet"];
 
-/// Of a CertificateSigningRequest that is made.
+/// Checks a new CertificateSigningRequest.
 pub fn check_request(node: &str, object: &Value) -> Result<(), NodeRefusal> {
     if !SIGNERS.contains(&object.str_at(&["spec", "signerName"])) {
         return Ok(());
@@ -29,7 +30,8 @@ pub fn check_request(node: &str, object: &Value) -> Result<(), NodeRefusal> {
 }
 
 impl NodeRestriction {
-    /// A PodCertificateRequest is made for a pod that runs on the node, and for nothing else than what that is.
+    /// Checks a new PodCertificateRequest: it must match a pod that runs on the node, and the pod's
+    /// service account.
     pub(super) async fn pod_certificate(
         &self,
         node: &str,
@@ -108,7 +110,7 @@ impl NodeRestriction {
     }
 }
 
-/// A refusal that may be over soon, which the reference tells as an error of the server.
+/// A refusal that may be temporary, which Kubernetes reports as a server error.
 pub fn later(why: String) -> NodeRefusal {
     NodeRefusal::Status(Status::plain(500, &why))
 }

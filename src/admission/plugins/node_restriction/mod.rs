@@ -1,6 +1,6 @@
-//! `NodeRestriction`: a node writes about itself and its own pods alone.
+//! `NodeRestriction`: a node may only write objects about itself and its own pods.
 //!
-//! DIFFERS: what a node may not change of a claim is not shown as a comparison of both.
+//! DIFFERS: the message about forbidden changes of a claim does not include a diff.
 //!
 //! Source: `plugin/pkg/admission/noderestriction` and `pkg/auth/nodeidentifier`, release 1.36.
 
@@ -32,7 +32,7 @@ pub struct NodeRestriction {
 /// Why a node may not write.
 enum NodeRefusal {
     Forbidden(String),
-    /// Told as it is.
+    /// Returned as it is.
     Status(Status),
 }
 
@@ -97,7 +97,7 @@ impl NodeRestriction {
         }
     }
 
-    /// An object as it is stored; `what` was done when it was found missing.
+    /// Reads a stored object; if it does not exist, the error begins with `what`.
     async fn found(&self, place: ScopedResource<'_>, kind: &str, name: &str, what: &str) -> Result<Value, NodeRefusal> {
         let found = self.objects.get(place, name).await?;
         found.ok_or_else(|| {
@@ -110,12 +110,12 @@ fn name_of<'a>(attributes: &Attributes<'a>, object: &'a Value) -> &'a str {
     if attributes.name.is_empty() { object.str_at(&["metadata", "name"]) } else { attributes.name }
 }
 
-/// Objects of the core group.
+/// A resource of the core group.
 fn in_namespace<'p>(plural: &'p str, namespace: &'p str) -> ScopedResource<'p> {
     ScopedResource { group: "", plural, namespace }
 }
 
-/// Of an object that has the name of its node.
+/// Checks that an object has the name of its node.
 fn check_name(node: &str, attributes: &Attributes<'_>, object: &Value, what: &str) -> Result<(), NodeRefusal> {
     if name_of(attributes, object) == node {
         return Ok(());
@@ -123,7 +123,7 @@ fn check_name(node: &str, attributes: &Attributes<'_>, object: &Value, what: &st
     Err(NodeRefusal::Forbidden(format!("can only access {what} with the same name as the requesting node")))
 }
 
-/// A node writes what has become of a claim's size.
+/// Checks that a node only changes the size in a claim's status.
 fn check_claim(node: &str, attributes: &Attributes<'_>, object: &Value) -> Result<(), NodeRefusal> {
     if attributes.subresource != "status" {
         return Err(NodeRefusal::forbidden("may only update PVC status"));
@@ -141,7 +141,7 @@ fn check_claim(node: &str, attributes: &Attributes<'_>, object: &Value) -> Resul
     Err(NodeRefusal::Forbidden(why))
 }
 
-/// A claim without what a node may write of it, and without what the server writes.
+/// A claim without the fields that a node may change, and without those that the server sets.
 fn without_size(claim: &Value) -> Value {
     let mut rest = claim.clone();
     for (part, fields) in [

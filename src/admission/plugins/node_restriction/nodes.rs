@@ -1,4 +1,5 @@
-//! A node's own Node: it may not choose the labels and taints that decide what runs on it.
+//! A node's own Node object: the node may not set the labels and taints that decide what
+//! runs on it.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +8,7 @@ use crate::admission::{Attributes, Operation};
 use crate::kinds::semantic;
 use crate::value::Value;
 
-/// Labels of Kubernetes' own that a kubelet sets.
+/// Labels with a Kubernetes prefix that a kubelet sets.
 const LABELS: [&str; 11] = [
     "kubernetes.io/hostname",
     "topology.kubernetes.io/zone",
@@ -74,7 +75,7 @@ fn config_source(node: &Value) -> Option<&Value> {
     node.at(&["spec", "configSource"]).filter(|source| !source.is_null())
 }
 
-/// The labels that differ and are not a node's to set.
+/// The labels that were changed and that a node may not set.
 fn forbidden_labels(new: &Value, old: &Value) -> Vec<String> {
     let labels = |node: &Value| -> BTreeSet<(String, String)> {
         let labels = node.at(&["metadata", "labels"]).and_then(Value::as_object);

@@ -1,4 +1,5 @@
-//! The pods of a node: it makes mirrors of what it runs by itself, deletes and evicts its own, and writes their status.
+//! The pods of a node: it may create mirror pods, delete and evict its own pods, and write their
+//! status.
 
 use super::references::reference;
 use super::{NodeRefusal, NodeRestriction, in_namespace, name_of, quoted};
@@ -7,7 +8,7 @@ use crate::kinds::semantic;
 use crate::meta::Status;
 use crate::value::Value;
 
-/// What pods have that a node made to show what it runs by itself.
+/// The annotation of mirror pods, which a node creates for the pods that it runs on its own.
 pub const MIRROR: &str = "kubernetes.io/config.mirror";
 
 impl NodeRestriction {
@@ -44,7 +45,7 @@ impl NodeRestriction {
         }
     }
 
-    /// The pod of that name, as it is stored.
+    /// Reads a stored pod.
     pub(super) async fn pod_named(&self, namespace: &str, name: &str) -> Result<Value, NodeRefusal> {
         let found = self.objects.get(in_namespace("pods", namespace), name).await?;
         found.ok_or_else(|| NodeRefusal::Status(Status::not_found("", "pod", name)))
@@ -55,7 +56,7 @@ impl NodeRestriction {
         if pod.str_at(&["spec", "nodeName"]) == node { Ok(()) } else { Err(NodeRefusal::Forbidden(why)) }
     }
 
-    /// A pod that a node makes only shows what it runs by itself.
+    /// Checks a pod that a node creates: it must be a mirror pod of this node.
     async fn check_mirror(&self, node: &str, pod: &Value) -> Result<(), NodeRefusal> {
         let shown = quoted(node);
         if pod.at(&["metadata", "annotations", MIRROR]).is_none() {

@@ -1,11 +1,11 @@
-//! What a pod names that only the API server could give it: a pod that a node shows by itself names nothing of the kind.
+//! References of a pod to API objects: a mirror pod must not have any.
 //!
 //! Source: `HasAPIObjectReference` of `pkg/api/pod`, release 1.36.
 
 use crate::auth::node::{config_maps, secrets};
 use crate::value::Value;
 
-/// Volumes that need nothing of the API server.
+/// Volume types that need no API object.
 const ALONE: [&str; 22] = [
     "awsElasticBlockStore",
     "azureDisk",
@@ -30,7 +30,7 @@ const ALONE: [&str; 22] = [
     "storageos",
     "vsphereVolume",
 ];
-/// Volumes that name objects, and which.
+/// Volume types that refer to objects, and to which.
 const NAMING: [(&str, &str); 7] = [
     ("configMap", "configmaps (via configmap volumes)"),
     ("secret", "secrets (via secret volumes)"),
@@ -40,7 +40,7 @@ const NAMING: [(&str, &str); 7] = [
     ("ephemeral", "persistentvolumeclaims (via ephemeral volumes)"),
     ("azureFile", "secrets (via azureFile volumes)"),
 ];
-/// Sources of projected volumes that name objects, and which.
+/// Sources of projected volumes that refer to objects, and to which.
 const PROJECTED: [(&str, &str); 5] = [
     ("configMap", "configmaps (via projected volumes)"),
     ("secret", "secrets (via projected volumes)"),
@@ -48,7 +48,7 @@ const PROJECTED: [(&str, &str); 5] = [
     ("clusterTrustBundle", "clustertrustbundles"),
     ("podCertificate", "podcertificates"),
 ];
-/// A volume of a pod that is not of a known kind.
+/// A pod has a volume of an unknown type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReferenceError {
     #[error("unknown volume type for volume  {}", super::quoted(.0))]
@@ -57,7 +57,7 @@ pub enum ReferenceError {
     Source(String),
 }
 
-/// What a pod refers to first, in the words of the refusal.
+/// The first resource that a pod refers to, in the words of the refusal.
 pub fn reference(pod: &Value) -> Result<Option<&'static str>, ReferenceError> {
     if !pod.str_at(&["spec", "serviceAccountName"]).is_empty() {
         return Ok(Some("serviceaccounts"));

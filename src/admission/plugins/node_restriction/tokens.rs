@@ -1,4 +1,5 @@
-//! The tokens that a node may ask for: those of pods that run on it, for audiences that these pods name.
+//! The tokens that a node may request: those of pods that run on it, for audiences that these pods
+//! request.
 //!
 //! Source: `admitServiceAccount` of `plugin/pkg/admission/noderestriction`, release 1.36.
 
@@ -8,7 +9,7 @@ use crate::auth::{self, ResourceAttributes};
 use crate::meta::Status;
 use crate::value::Value;
 
-/// The drivers that serve volumes of kinds that were once part of Kubernetes, by the volumes' fields.
+/// The CSI drivers that replace former in-tree volume types, by the volumes' fields.
 const DRIVERS: [(&str, &str); 7] = [
     ("gcePersistentDisk", "pd.csi.storage.gke.io"),
     ("awsElasticBlockStore", "ebs.csi.aws.com"),
@@ -52,7 +53,7 @@ impl NodeRestriction {
         self.audience(attributes, request, &pod).await
     }
 
-    /// The audience is one that the pod names, or that the node may ask for.
+    /// Checks that the audience is one that the pod requests, or that the node may request.
     async fn audience(&self, attributes: &Attributes<'_>, request: &Value, pod: &Value) -> Result<(), NodeRefusal> {
         let audience = match request.items_at(&["spec", "audiences"]) {
             [] => "",
@@ -81,8 +82,11 @@ impl NodeRestriction {
         )))
     }
 
-    /// Whether a volume of the pod asks for tokens for the audience, itself or by its driver. Errors: what could not be looked up,
-    /// where nothing else names it.
+    /// Whether a volume of the pod requests tokens for the audience, itself or through its driver.
+    ///
+    /// # Errors
+    ///
+    /// A driver could not be looked up, and no other volume requests the audience.
     async fn names_audience(&self, pod: &Value, audience: &str) -> Result<bool, DriverErrors> {
         let mut faults: Vec<String> = Vec::new();
         for volume in pod.items_at(&["spec", "volumes"]) {
@@ -103,7 +107,7 @@ impl NodeRestriction {
         if faults.is_empty() { Ok(false) } else { Err(DriverErrors(faults)) }
     }
 
-    /// Whether the driver of a volume asks for tokens for the audience.
+    /// Whether the driver of a volume requests tokens for the audience.
     async fn driver_names(&self, pod: &Value, volume: &Value, audience: &str) -> Result<bool, Status> {
         let name = self.driver(pod, volume).await?;
         if name.is_empty() {
@@ -116,7 +120,7 @@ impl NodeRestriction {
         Ok(requests.any(|request| request.str_at(&["audience"]) == audience))
     }
 
-    /// The driver that serves a volume; empty where there is none.
+    /// The driver of a volume; empty if there is none.
     async fn driver(&self, pod: &Value, volume: &Value) -> Result<String, Status> {
         let namespace = pod.str_at(&["metadata", "namespace"]);
         if volume.at(&["ephemeral", "volumeClaimTemplate"]).is_some_and(|template| !template.is_null()) {
@@ -139,7 +143,7 @@ impl NodeRestriction {
     }
 }
 
-/// The driver that a volume names itself, or that serves its kind.
+/// The driver that a volume names, or that its type implies.
 fn own_driver(volume: &Value) -> &str {
     let is_set = |kind: &str| volume.get(kind).is_some_and(|source| !source.is_null());
     if is_set("csi") {

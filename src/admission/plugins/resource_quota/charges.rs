@@ -1,7 +1,7 @@
-//! What a request was charged for so far, by the names of quotas.
+//! What a request was charged so far, by quota name.
 //!
-//! It lives as long as the request, which may be tried again: what a try that came to nothing was charged for is not charged
-//! once more.
+//! It lives as long as the request, which may be retried: a charge of a failed attempt is not made
+//! again.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,12 +11,12 @@ use super::name_of;
 use crate::kinds::quota::{self, Charge};
 use crate::value::Value;
 
-/// The charges of one request; clones are the same ones.
+/// The charges of one request; clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Charges(Arc<Mutex<BTreeMap<String, Charge>>>);
 
 impl Charges {
-    /// The quota as if the request had not been charged for it yet.
+    /// The quota without the charges of this request so far.
     pub(super) fn refunded<'q>(&self, quota: &'q Value) -> Cow<'q, Value> {
         let charges = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let charge = charges.get(name_of(quota));

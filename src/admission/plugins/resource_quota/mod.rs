@@ -1,4 +1,5 @@
-//! `ResourceQuota`: nobody uses more than the quotas of a namespace allow. What is used is written into their status.
+//! `ResourceQuota`: limits the usage of a namespace to its quotas. The usage is written to their
+//! status.
 //!
 //! DIFFERS: the status is written without an entry in managedFields.
 //!
@@ -26,7 +27,7 @@ use round::{Evaluator, QuotaRefusal, QuotaRequest, QuotaVerdict};
 
 /// How long a request waits for its turn.
 const WAIT_MAX: Duration = Duration::from_secs(10);
-/// Of the configuration.
+/// The newest version of the configuration.
 const NEWEST: &str = "apiserver.config.k8s.io/v1";
 const GROUP_VERSIONS: [&str; 3] =
     [NEWEST, "resourcequota.admission.k8s.io/v1beta1", "resourcequota.admission.k8s.io/v1alpha1"];
@@ -36,11 +37,11 @@ pub struct ResourceQuota {
     queue: Arc<Queue<QuotaRequest, QuotaVerdict>>,
 }
 
-/// The `limitedResources` of a configuration.
+/// Decodes the `limitedResources` of a configuration.
 ///
 /// # Errors
 ///
-/// It is something else, has a field that is not known, or names no resource.
+/// The value is of another type, has an unknown field, or an item without a resource.
 pub fn limited_resources(configuration: &Value) -> Result<LimitedResources, ConfigurationError> {
     let kind =
         if configuration.str_at(&["apiVersion"]) == NEWEST { "ResourceQuotaConfiguration" } else { "Configuration" };
@@ -113,7 +114,7 @@ impl ResourceQuota {
         ResourceQuota { evaluator: Arc::new(Evaluator { objects, limited }), queue: Arc::default() }
     }
 
-    /// Whether anything may limit such objects in a namespace.
+    /// Whether such objects may be limited in a namespace at all.
     async fn is_limited(&self, namespace: &str, counted: &Counted<'_>) -> Result<bool, Status> {
         let place = ScopedResource { group: "", plural: "resourcequotas", namespace };
         if !self.evaluator.limited.0.is_empty() {

@@ -1,7 +1,8 @@
-//! Work that is done by namespace: what comes while a namespace is served waits, and is then served together.
+//! A queue that processes items by namespace: the items that arrive while a namespace is being
+//! served wait, and are then served together.
 //!
-//! In: an item and its namespace. Out: the answer to it. Namespaces do not wait for each other. Whoever asked may go away: what
-//! has begun is ended all the same.
+//! Input: an item and its namespace. Output: the answer to it. Namespaces do not wait for each other. If
+//! the caller goes away, work that has begun is completed all the same.
 
 use std::collections::HashMap;
 use std::mem;
@@ -12,7 +13,7 @@ use tokio::sync::oneshot;
 
 use crate::processor::background;
 
-/// An item, and who waits for the answer to it.
+/// An item, and the channel for its answer.
 pub struct Waiting<T, A> {
     pub item: T,
     answer: oneshot::Sender<A>,
@@ -20,19 +21,19 @@ pub struct Waiting<T, A> {
 
 impl<T, A> Waiting<T, A> {
     pub fn answer(self, answer: A) {
-        // The one that asked may be gone.
+        // The caller may be gone.
         _ = self.answer.send(answer);
     }
 }
 
-/// Does the work.
+/// Serves waiting items.
 #[async_trait]
 pub trait Serve<T, A>: Send + Sync + 'static {
-    /// Answers all that waits in a namespace, in the order in which it came.
+    /// Answers all waiting items of a namespace, in the order of their arrival.
     async fn serve(&self, namespace: &str, waiting: Vec<Waiting<T, A>>);
 }
 
-/// What waits, by namespaces. A namespace has an entry for as long as a task serves it.
+/// The waiting items by namespace. A namespace has an entry as long as a task serves it.
 pub struct Queue<T, A>(Mutex<HashMap<String, Vec<Waiting<T, A>>>>);
 
 impl<T, A> Default for Queue<T, A> {
@@ -42,7 +43,7 @@ impl<T, A> Default for Queue<T, A> {
 }
 
 impl<T: Send + 'static, A: Send + 'static> Queue<T, A> {
-    /// The answer of `server` to `item`; `None` where the work broke off.
+    /// The answer of `server` to `item`; `None` if the work panicked or was aborted.
     pub async fn ask<S: Serve<T, A>>(self: &Arc<Self>, server: &Arc<S>, namespace: &str, item: T) -> Option<A> {
         let (answer, answered) = oneshot::channel();
         if self.add(namespace, Waiting { item, answer }) {
@@ -52,7 +53,8 @@ impl<T: Send + 'static, A: Send + 'static> Queue<T, A> {
         answered.await.ok()
     }
 
-    /// Whether it is the first, which has to see that the namespace is served.
+    /// Adds an item; returns whether it is the first one, whose caller must start a task for the
+    /// namespace.
     fn add(&self, namespace: &str, waiting: Waiting<T, A>) -> bool {
         let mut queue = self.lock();
         if let Some(others) = queue.get_mut(namespace) {
@@ -68,11 +70,11 @@ impl<T: Send + 'static, A: Send + 'static> Queue<T, A> {
     }
 }
 
-/// A namespace that is served.
+/// A namespace that is being served.
 struct Served<T, A> {
     queue: Arc<Queue<T, A>>,
     namespace: String,
-    /// Whether its entry is gone already.
+    /// Whether its entry is already removed.
     is_left: bool,
 }
 
@@ -83,7 +85,7 @@ impl<T: Send + 'static, A: Send + 'static> Served<T, A> {
         }
     }
 
-    /// All that waits now; where nothing does, the namespace is left.
+    /// All items that wait now; if there are none, the namespace's entry is removed.
     fn next(&mut self) -> Option<Vec<Waiting<T, A>>> {
         let mut queue = self.queue.lock();
         let waiting = queue.get_mut(&self.namespace).map(mem::take).filter(|waiting| !waiting.is_empty());
@@ -96,7 +98,8 @@ impl<T: Send + 'static, A: Send + 'static> Served<T, A> {
 }
 
 impl<T, A> Drop for Served<T, A> {
-    /// Where the work broke off, those who wait learn of it, and the next one begins anew.
+    /// If the work was aborted, removes the entry: the waiting callers get no answer, and the next
+    /// one starts a new task.
     fn drop(&mut self) {
         if !self.is_left {
             self.queue.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.namespace);
@@ -110,7 +113,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers with the number of those who were served together, once it is let through.
+    /// Answers with the number of items that were served together, once the semaphore has a permit.
     struct Together(Semaphore);
 
     #[async_trait]

@@ -1,7 +1,8 @@
-//! The requests of a namespace are held against its quotas one after the other, and what they use together is written once.
+//! Checks the requests of a namespace against its quotas, one after the other, and writes the
+//! resulting usage once.
 //!
-//! Where somebody else writes a quota meanwhile, as another server of the database does, all is read and counted anew after
-//! a pause.
+//! If someone else writes a quota meanwhile, for example another server on the same database,
+//! everything is read and counted again after a pause.
 //!
 //! Source: `checkQuotas` of `k8s.io/apiserver/pkg/admission/plugin/resourcequota`, release 1.36.
 
@@ -21,9 +22,9 @@ use crate::kinds::quota::{self, Charge, Counted, LimitedResources, Refusal, Requ
 use crate::meta::Status;
 use crate::value::Value;
 
-/// How often quotas are read again that others have written meanwhile.
+/// How often quotas are read again after a conflicting write.
 const TRIES: u32 = 64;
-/// How long it waits at most before it does so.
+/// The longest pause before that.
 const PAUSE_MAX: Duration = Duration::from_millis(150);
 
 /// A write that quotas may count.
@@ -38,7 +39,7 @@ pub struct QuotaRequest {
 }
 
 impl QuotaRequest {
-    /// Group and name of the resource.
+    /// The group and plural of the resource.
     fn resource(&self) -> (&str, &str) {
         (&self.group, &self.plural)
     }
@@ -48,7 +49,7 @@ impl QuotaRequest {
     }
 }
 
-/// Why a write does not go on.
+/// Why a write is refused.
 #[derive(Debug)]
 pub enum QuotaRefusal {
     Refused(Refusal),
@@ -59,7 +60,7 @@ pub enum QuotaRefusal {
 pub type QuotaVerdict = Result<(), QuotaRefusal>;
 type WaitingQuota = queue::Waiting<QuotaRequest, QuotaVerdict>;
 
-/// Holds requests against the quotas of their namespace.
+/// Checks requests against the quotas of their namespace.
 pub struct Evaluator {
     pub objects: Arc<dyn Objects>,
     pub limited: LimitedResources,
@@ -79,18 +80,18 @@ impl Serve<QuotaRequest, QuotaVerdict> for Evaluator {
     }
 }
 
-/// How a round ended.
+/// The outcome of a round.
 enum Round {
-    /// All are answered.
+    /// All requests are answered.
     Done,
-    /// Somebody else has written a quota: these are to be held against it again.
+    /// Someone else has written a quota: these requests must be checked again.
     Overtaken(Vec<WaitingQuota>),
 }
 
 impl Evaluator {
     async fn round(&self, namespace: &str, waiting: Vec<WaitingQuota>) -> Round {
         let place = ScopedResource { group: "", plural: "resourcequotas", namespace };
-        // What must be limited is held against all quotas of the namespace.
+        // Limited resources are checked against all quotas of the namespace.
         let all = !self.limited.0.is_empty();
         let resources: BTreeSet<_> = waiting.iter().map(|waiting| waiting.item.resource()).collect();
         let may_limit = |quota: &[u8]| {
@@ -125,7 +126,8 @@ impl Evaluator {
         Round::Done
     }
 
-    /// Counts the requests in the quotas, one after the other, and answers all for which nothing has to be written.
+    /// Counts the requests in the quotas, one after the other, and answers those that need no
+    /// write.
     fn charge(&self, quotas: &mut [Cow<'_, Value>], waiting: Vec<WaitingQuota>) -> Vec<Charged> {
         let mut charged = Vec::new();
         for waiting in waiting {
@@ -147,14 +149,14 @@ impl Evaluator {
     }
 }
 
-/// A request that quotas count, and for how much by their names.
+/// A request that is counted in quotas, and its charges by quota name.
 struct Charged {
     waiting: WaitingQuota,
     charges: BTreeMap<String, Charge>,
 }
 
 impl Charged {
-    /// Keeps in mind that the quota is written.
+    /// Records the charge for a quota that has been written.
     fn note(&self, quota: &str) {
         if let Some(charge) = self.charges.get(quota) {
             self.waiting.item.charges.note(quota, charge.clone());
@@ -162,7 +164,7 @@ impl Charged {
     }
 }
 
-/// What a request changes of a quota.
+/// The change that a request makes to a quota.
 struct QuotaChange {
     at: usize,
     charge: Charge,
@@ -193,7 +195,8 @@ fn answer_all(waiting: Vec<WaitingQuota>, answer: impl Fn() -> QuotaVerdict) {
     waiting.into_iter().for_each(|waiting| waiting.answer(answer()));
 }
 
-/// Some time, longer the more often one was overtaken: two servers that wait equally long would meet again.
+/// A random pause with a bound that grows with each attempt: two servers with equal pauses would
+/// conflict again.
 fn pause(attempt: u32) -> Duration {
     let longest = PAUSE_MAX.min(Duration::from_millis(4) * (attempt + 1));
     let random = RandomState::new().hash_one(attempt);
@@ -216,7 +219,7 @@ mod tests {
         read(&format!("{{metadata: {{name: {name}}}, status: {{hard: {{pods: '3'}}, used: {{pods: '{used}'}}}}}}"))
     }
 
-    /// Quotas of which others write the second one `overtaken` times.
+    /// Stored quotas; someone else writes the second one `overtaken` times.
     struct Stored {
         quotas: Mutex<Vec<Value>>,
         overtaken: Mutex<usize>,
@@ -283,7 +286,7 @@ mod tests {
         let (stored, evaluator) = stored(vec![quota("q", 1), quota("r", 0)], 2);
         let charges = Charges::default();
         let queue = Arc::new(queue::Queue::default());
-        // Somebody else writes the second quota between, and then the whole request is tried once more.
+        // Someone else writes the second quota in between; then the whole request is retried.
         for _ in 0..3 {
             let verdict = queue.ask(&evaluator, "n", pod(&charges)).await;
             assert!(matches!(verdict, Some(Ok(()))), "{verdict:?}");

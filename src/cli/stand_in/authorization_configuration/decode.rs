@@ -1,4 +1,4 @@
-//! The file as it is written: its kind, and its fields as Go reads them into structs.
+//! Decodes the file as Go decodes it into structs.
 
 use crate::meta::duration;
 use crate::meta::type_meta::{Document, TypeMetaError};
@@ -8,7 +8,7 @@ use crate::value::{Value, go_quote, json, json_type};
 pub(super) const KIND: &str = "AuthorizationConfiguration";
 const GROUP: &str = "apiserver.config.k8s.io";
 const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
-/// Other configurations of the group, which a file may be by mistake.
+/// Other kinds of configuration in the group, which may be given by mistake.
 const OTHER_KINDS: [&str; 5] = [
     "AdmissionConfiguration",
     "AuthenticationConfiguration",
@@ -20,7 +20,7 @@ const SCHEME: &str = "k8s.io/apiserver/pkg/apis/apiserver/load/load.go:32";
 const AUTHORIZED_TTL_NS: i64 = 5 * 60 * 1_000_000_000;
 const UNAUTHORIZED_TTL_NS: i64 = 30_000_000_000;
 
-/// Why a file can't be read, in kube-apiserver's words.
+/// Why a file can't be decoded, in kube-apiserver's words.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
     #[error(transparent)]
@@ -33,7 +33,7 @@ pub enum DecodeError {
     Unregistered { kind: String, version: String },
     #[error(transparent)]
     Field(#[from] UnmarshalError),
-    /// Paths of fields that nothing is known of.
+    /// The paths of unknown fields.
     #[error("strict decoding error: {}", unknown_fields(.0))]
     Unknown(Vec<String>),
 }
@@ -43,7 +43,7 @@ fn unknown_fields(paths: &[String]) -> String {
     texts.join(", ")
 }
 
-/// An authoriser as it stands in the file.
+/// An authorizer in the file.
 #[derive(Debug, Default)]
 pub(super) struct Authorizer {
     pub kind: String,
@@ -66,11 +66,11 @@ pub(super) struct Webhook {
     pub conditions: Vec<String>,
 }
 
-/// Reads the authorisers of a file.
+/// Decodes the authorizers of a file.
 ///
 /// # Errors
 ///
-/// It is not a configuration of this kind, or has fields that nothing is known of.
+/// It is not a configuration of this kind, or has unknown fields.
 pub(super) fn load(text: &[u8]) -> Result<Vec<Authorizer>, DecodeError> {
     if text.is_empty() {
         return Ok(Vec::new());
@@ -97,10 +97,10 @@ pub(super) fn load(text: &[u8]) -> Result<Vec<Authorizer>, DecodeError> {
     Ok(authorizers)
 }
 
-/// Fields that nothing is known of, by their paths.
+/// Unknown fields, by path.
 #[derive(Default)]
 struct Unknown {
-    /// How many authorisers were read.
+    /// How many authorizers were decoded.
     read: usize,
     paths: Vec<String>,
 }
@@ -117,7 +117,7 @@ impl Unknown {
     }
 }
 
-/// An object that is read into a Go struct.
+/// An object that is decoded into a Go struct.
 struct Object<'v> {
     value: &'v Value,
     structure: &'static str,
@@ -150,7 +150,7 @@ impl<'v> Object<'v> {
         self.field(name).map_or(Ok(default), read)
     }
 
-    /// A length of time in nanoseconds; zero is as good as none.
+    /// A duration in nanoseconds; zero stands for the default.
     fn time(&self, name: &str, default_ns: i64) -> Result<i64, UnmarshalError> {
         let text = self.text(name)?;
         let read = if text.is_empty() { 0 } else { duration::parse_go(&text).map_err(UnmarshalError::other)? };

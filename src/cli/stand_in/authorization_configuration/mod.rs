@@ -1,9 +1,10 @@
-//! The file of `--authorization-config`: authorisers in their order, and how webhooks among them are asked.
+//! The file of `--authorization-config`: authorizers in their order, and how the webhooks among
+//! them are called.
 //!
-//! In: an AuthorizationConfiguration in YAML or JSON. Out: what it names, or all that is wrong with it in the words of
-//! kube-apiserver.
+//! Input: an AuthorizationConfiguration in YAML or JSON. Output: the authorizers in it, or all its errors
+//! in the words of kube-apiserver.
 //!
-//! DIFFERS: the file is read at the start, and not again where it changes.
+//! DIFFERS: the file is read at startup, and not again when it changes.
 //!
 //! Source: `k8s.io/apiserver/pkg/apis/apiserver/{load,validation,v1}`, release 1.36.
 
@@ -19,23 +20,23 @@ use crate::meta::field::ErrorList;
 use crate::meta::minor::Minor;
 use crate::policy::expression::Expression;
 
-/// Every mode that there is.
+/// All modes.
 pub const MODES: [&str; 6] = ["ABAC", "AlwaysAllow", "AlwaysDeny", "Node", "RBAC", WEBHOOK];
 const WEBHOOK: &str = "Webhook";
 
-/// An authoriser that is to be made.
+/// An authorizer to set up.
 #[derive(Debug)]
 pub enum Configured {
-    /// By its mode.
+    /// An authorizer by its mode.
     Mode(String),
     Webhook(ConfiguredWebhook),
 }
 
-/// A webhook that is to be asked.
+/// A webhook to set up.
 #[derive(Debug)]
 pub struct ConfiguredWebhook {
     pub name: String,
-    /// The file that says where it is; `None` for where a pod would look.
+    /// The kubeconfig of the service; `None` for the configuration of a pod in a cluster.
     pub kubeconfig: Option<String>,
     pub version: String,
     pub timeout: Duration,
@@ -45,7 +46,7 @@ pub struct ConfiguredWebhook {
     pub conditions: Vec<Expression>,
 }
 
-/// Why the file is refused, in kube-apiserver's words.
+/// Why the file is rejected, in kube-apiserver's words.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigurationError {
     #[error("failed to load {KIND} from file: {0}")]
@@ -56,7 +57,7 @@ pub enum ConfigurationError {
     Names(#[from] Aggregate<NameError>),
 }
 
-/// A mode that has another name than its own.
+/// A mode whose name is not the mode in lower case.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected name {expected} for authorizer {mode} instead of {name}")]
 pub struct NameError {
@@ -65,11 +66,11 @@ pub struct NameError {
     name: String,
 }
 
-/// Reads the file, for a server of that minor.
+/// Parses the file for a server of a minor version.
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// What is wrong with the file.
 pub fn parse(text: &[u8], minor: Minor) -> Result<Vec<Configured>, ConfigurationError> {
     let (configured, errors) = validate::validate(decode::load(text)?, minor);
     if !errors.is_empty() {
@@ -79,7 +80,7 @@ pub fn parse(text: &[u8], minor: Minor) -> Result<Vec<Configured>, Configuration
     Ok(configured.into_iter().map(|(_, configured)| configured).collect())
 }
 
-/// Only webhooks have names of their own.
+/// The error for a mode with a wrong name: only webhooks have names of their own.
 fn misnamed(name: &str, configured: &Configured) -> Option<NameError> {
     let Configured::Mode(mode) = configured else { return None };
     let expected = mode.to_lowercase();

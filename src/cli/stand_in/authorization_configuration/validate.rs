@@ -1,4 +1,4 @@
-//! What a configuration may say: every error at once, and what is to be made of it.
+//! Validates the configuration, with all errors at once, and converts it.
 
 use std::fs;
 use std::path::Path as FilePath;
@@ -18,7 +18,7 @@ use crate::value::{Value, json};
 const CONDITIONS_MAX: usize = 64;
 const TIMEOUT_MAX_NS: i64 = 30_000_000_000;
 
-/// What is to be made, by its names, and all that is wrong with it.
+/// The configured authorizers by name, and all errors.
 pub(super) fn validate(authorizers: Vec<Authorizer>, minor: Minor) -> (Vec<(String, Configured)>, ErrorList) {
     let path = Path::new("authorizers");
     let mut errors = ErrorList::new();
@@ -142,7 +142,7 @@ impl Webhook {
             },
             other => {
                 let error = Error::not_supported(&path.child("type"), other, &["InClusterConfig", "KubeConfigFile"]);
-                // As Go's internal type has its fields.
+                // The fields of Go's internal type.
                 let [kind, file] = [other.into(), file.map_or(Value::Null, Value::from)]
                     .map(|value: Value| json::encode_to_string(&value));
                 Some(error.shown_as(format!(r#"{{"Type":{kind},"KubeConfigFile":{file}}}"#)))
@@ -164,7 +164,7 @@ fn file_fault(file: &str) -> Option<String> {
     }
 }
 
-/// What is wrong with a text that must be one of a few.
+/// The error for a text that must be one of a few.
 fn chosen(text: &str, known: &[&str], path: &Path<'_>) -> Option<Error> {
     match text {
         "" => Some(Error::required(path, "")),

@@ -1,19 +1,19 @@
-//! What the two ways to write audit events have to be, each only where it is on.
+//! Validates the flags of the two audit backends, each only if it is enabled.
 //!
 //! Source: `k8s.io/apiserver/pkg/server/options/audit.go`, release 1.36.
 
 use super::super::flags::Flags;
 
-/// Numbers about the files of a log.
+/// Numbers about log files.
 const FILES: [&str; 3] = ["audit-log-maxage", "audit-log-maxbackup", "audit-log-maxsize"];
 const VERSION: &str = "audit.k8s.io/v1";
 const BATCH_BYTES_MAX: i64 = 10 << 20;
 const EVENT_BYTES_MAX: i64 = 100 << 10;
 
-/// A way to write events, and what it is like unless flags say it.
+/// An audit backend, with the defaults of its flags.
 struct Backend {
     name: &'static str,
-    /// The flag that switches it on.
+    /// The flag that enables it.
     switch: &'static str,
     mode: &'static str,
     buffer: i64,

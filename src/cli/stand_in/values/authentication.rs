@@ -1,4 +1,4 @@
-//! What the flags about users and tokens have to be.
+//! Validates the flags about users and tokens.
 //!
 //! Source: `pkg/kubeapiserver/options/authentication.go`, `pkg/controlplane/apiserver/options` and
 //! `k8s.io/apiserver/pkg/server/options/authentication.go`, release 1.36.
@@ -7,7 +7,7 @@ use super::super::flags::Flags;
 use crate::meta::url;
 use crate::value::go_quote;
 
-/// Headers of a proxy, in which no name may be empty.
+/// Flags about headers of a proxy; their lists may not have empty parts.
 const HEADERS: [&str; 5] = [
     "requestheader-username-headers",
     "requestheader-group-headers",
@@ -15,7 +15,7 @@ const HEADERS: [&str; 5] = [
     "requestheader-allowed-names",
     UID_HEADERS,
 ];
-/// What signs tokens, of which there is one.
+/// Flags for the signer of tokens, of which only one may be set.
 const SIGNERS: [&str; 2] = ["service-account-signing-key-file", "service-account-signing-endpoint"];
 const UID_HEADERS: &str = "requestheader-uid-headers";
 const UID_HEADER: &str = "X-Remote-Uid";
@@ -48,7 +48,7 @@ pub fn faults(flags: &Flags) -> Vec<String> {
     faults
 }
 
-/// Flags about an OpenID issuer name it and its client, and are not there beside a file that says all.
+/// The flags about an OpenID issuer must name it and its client, and exclude a configuration file.
 fn openid(flags: &Flags) -> Option<String> {
     if !flags.names().any(|name| name.starts_with("oidc-")) {
         return None;
@@ -77,7 +77,7 @@ fn issuer_faults(issuers: &[String]) -> Vec<String> {
     issuers.iter().enumerate().filter_map(fault).collect()
 }
 
-/// What is said of an address of public keys that is not one.
+/// The error for an invalid URL of public keys.
 fn keys_address(text: &str) -> Option<String> {
     match url::parse(text) {
         Err(why) => Some(format!("service-account-jwks-uri must be a valid URL: {why}")),

@@ -1,4 +1,4 @@
-//! Files that flags name have to be there, those that nothing here reads as well.
+//! Checks that the files that flags name exist, including those that this program does not read.
 //!
 //! Source: the texts were recorded from kube-apiserver 1.36.
 
@@ -8,7 +8,8 @@ use super::super::files::go_reason;
 use super::super::flags::Flags;
 use crate::value::go_quote;
 
-/// What is said of a missing file: the text, with `PATH` or `"PATH"` for its path, and `WHY` for the fault in Go's words.
+/// The error for a missing file: a text with `PATH` or `"PATH"` for its path, and `WHY` for the
+/// reason in Go's words.
 const FILES: [(&str, &str); 11] = [
     ("service-account-signing-key-file", "failed to parse service-account-issuer-key-file: open PATH: WHY"),
     ("service-account-key-file", "open PATH: WHY"),
@@ -36,7 +37,7 @@ const FILES: [(&str, &str); 11] = [
     ("etcd-cafile", "open PATH: WHY"),
 ];
 
-/// What is said of the first file that can't be opened.
+/// The error for the first file that can't be opened.
 pub fn fault(flags: &Flags) -> Option<String> {
     FILES.into_iter().find_map(|(name, told)| {
         let missing = |path: &String| fs::File::open(path).err().map(|error| (path.clone(), go_reason(&error)));

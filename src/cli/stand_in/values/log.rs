@@ -1,11 +1,11 @@
-//! What kube-apiserver's log has to be, which is looked at before all else.
+//! Validates the flags about kube-apiserver's log, which are checked first.
 //!
 //! Source: `k8s.io/component-base/logs/api/v1`, release 1.36.
 
 use super::super::flags::Flags;
 use crate::value::go_quote;
 
-/// Flags of the log's formats that are only there with a feature gate, with their fields.
+/// Flags about log formats that need a feature gate, with their fields.
 const ALPHA: [(&str, &str); 4] = [
     ("log-text-split-stream", "options.text.splitStream"),
     ("log-text-info-buffer-size", "options.text.infoBufferSize"),

@@ -1,11 +1,14 @@
-//! Values that kube-apiserver refuses, of flags that act here and of those that mean nothing here: who misspells one is told so,
-//! as there.
+//! Validates the values of flags as kube-apiserver does, including those that have no effect here:
+//! a misspelled value causes the same error.
 //!
-//! What is refused for its sort alone is told by [`super::sorts`]. Here are the rules that follow, in kube-apiserver's order: what
-//! only one group of options has to be is in that group's file.
-//! DIFFERS: flags that it requires (`--service-account-issuer`, `--service-account-key-file`) may be missing.
-//! Source: `Validate` of the options in `k8s.io/apiserver/pkg/server/options`, `pkg/controlplane/apiserver/options` and
-//! `cmd/kube-apiserver/app/options`, release 1.36.
+//! [`super::sorts`] reports values of the wrong sort. The other rules are here, in kube-apiserver's
+//! order; those of a single group of options are in that group's file.
+//!
+//! DIFFERS: flags that kube-apiserver requires (`--service-account-issuer`,
+//! `--service-account-key-file`) may be missing.
+//!
+//! Source: `Validate` of the options in `k8s.io/apiserver/pkg/server/options`,
+//! `pkg/controlplane/apiserver/options` and `cmd/kube-apiserver/app/options`, release 1.36.
 
 mod audit;
 mod authentication;
@@ -18,7 +21,7 @@ use crate::kinds::services::allocate::PortRange;
 use crate::meta::minor::Minor;
 use crate::value::go_quote;
 
-/// Numbers and durations that can't be below 0, each with what is said of one that is.
+/// Numbers and durations that must not be negative, each with its error.
 const NOT_NEGATIVE: [(&str, &str); 8] = [
     ("livez-grace-period", "--livez-grace-period can not be a negative value"),
     ("max-requests-inflight", "--max-requests-inflight can not be negative value"),
@@ -32,23 +35,25 @@ const NOT_NEGATIVE: [(&str, &str); 8] = [
         "shutdown-watch-termination-grace-period, if provided, can not be a negative value",
     ),
 ];
-/// Flags for servers that speak for an older minor, with the names of kube-apiserver's fields.
+/// Flags for servers that emulate an older minor version, with the names of kube-apiserver's
+/// fields.
 const FORWARD_COMPATIBLE: [(&str, &str); 2] = [
     ("emulation-forward-compatible", "EmulationForwardCompatible"),
     ("runtime-config-emulation-forward-compatible", "RuntimeConfigEmulationForwardCompatible"),
 ];
-/// The greatest part of requests whose clients are sent away.
+/// The maximum share of requests whose clients are told to reconnect.
 const GOAWAY_CHANCE_MAX: f64 = 0.02;
-/// What in `--runtime-config` says whether the API of priorities is served, the first that is there.
+/// The entries of `--runtime-config` that decide whether the API of priorities is served; the first
+/// one that is present counts.
 const PRIORITIES_SERVED: [&str; 3] = ["flowcontrol.apiserver.k8s.io/v1", "api/ga", "api/all"];
-/// Durations in seconds, unless flags say it: how long who leads holds it, has to renew it, and waits between tries.
+/// The defaults in seconds of a leader's lease duration, its renew deadline, and its retry period.
 const LEADERSHIP: [(&str, f64); 3] = [
     ("coordinated-leadership-lease-duration", 15.0),
     ("coordinated-leadership-renew-deadline", 10.0),
     ("coordinated-leadership-retry-period", 2.0),
 ];
 const PORT_MAX: i64 = 65_535;
-/// What Go's TLS knows, and names that kube-apiserver has had.
+/// The cipher suites of Go's TLS, and older names in kube-apiserver.
 const CIPHER_SUITES: [&str; 27] = [
     "TLS_AES_128_GCM_SHA256",
     "TLS_AES_256_GCM_SHA384",
@@ -79,15 +84,15 @@ const CIPHER_SUITES: [&str; 27] = [
     "TLS_RSA_WITH_RC4_128_SHA",
 ];
 
-/// What is said of the values that are refused, one at least.
+/// The errors for invalid values, at least one.
 pub type RefusedValues = Aggregate<String>;
 
-/// Looks at the values of all flags of a server that speaks for `minor`: at the log's, then at all others, then whether the files
-/// that are named are there.
+/// Checks the values of all flags of a server that emulates `minor`: first those of the log, then
+/// all others, then whether the named files exist.
 ///
 /// # Errors
 ///
-/// Some are refused.
+/// Some values are invalid.
 pub fn check(flags: &Flags, minor: Minor) -> Result<(), RefusedValues> {
     Aggregate::refuse(log::faults(flags))?;
     Aggregate::refuse(options(flags, minor))?;
@@ -126,7 +131,8 @@ fn generic(flags: &Flags, minor: Minor) -> Vec<String> {
     faults
 }
 
-/// What is said of directives for browsers, each text once as Go shows errors together.
+/// The error for invalid directives for browsers; each text is included once, as Go aggregates
+/// errors.
 fn transport_security(flags: &Flags) -> Option<String> {
     let texts = flags.texts("strict-transport-security-directives");
     let directives = texts.iter().filter(|text| !text.is_empty()).flat_map(|text| text.split(','));
@@ -176,13 +182,13 @@ fn etcd(flags: &Flags) -> Vec<String> {
     faults
 }
 
-/// Whether a text is `GROUP/RESOURCE#SERVER;SERVER`.
+/// Whether a text has the form `GROUP/RESOURCE#SERVER;SERVER`.
 fn is_override(text: &str) -> bool {
     let [resource, servers] = text.split('#').collect::<Vec<_>>()[..] else { return false };
     resource.split('/').count() == 2 && servers.split(';').all(|server| !server.is_empty())
 }
 
-/// What is said of a size that is not `RESOURCE[.GROUP]#NUMBER`.
+/// The error for a size that does not have the form `RESOURCE[.GROUP]#NUMBER`.
 fn watch_cache_size(text: &str) -> Option<String> {
     let size = text.split_once('#').map(|(_, size)| size).filter(|size| !size.contains('#'));
     match size.map(str::parse::<i64>) {
@@ -193,7 +199,7 @@ fn watch_cache_size(text: &str) -> Option<String> {
     }
 }
 
-/// Priorities need their API.
+/// Priority and fairness requires its API to be served.
 fn priorities(flags: &Flags) -> Option<String> {
     if flags.truth("enable-priority-and-fairness") == Some(false) {
         return None;
@@ -207,7 +213,7 @@ fn priorities(flags: &Flags) -> Option<String> {
     Some(format!("--runtime-config={name}=false conflicts with --enable-priority-and-fairness=true"))
 }
 
-/// Priorities share out the places of requests: there is one at least.
+/// Priority and fairness divides the limits of requests in flight: their sum must be positive.
 fn places(flags: &Flags) -> Option<String> {
     if flags.truth("enable-priority-and-fairness") == Some(false) {
         return None;
@@ -219,7 +225,7 @@ fn places(flags: &Flags) -> Option<String> {
     (reading.saturating_add(mutating) <= 0).then_some(fault)
 }
 
-/// Each duration is longer than the next.
+/// Each duration must be longer than the next one.
 fn leadership(flags: &Flags) -> Vec<String> {
     let seconds = LEADERSHIP.map(|(name, default)| flags.duration(name).map_or(default, |given| given.as_secs_f64()));
     let pairs = (1..LEADERSHIP.len()).filter(|at| seconds[at - 1] <= seconds[*at]);
@@ -244,7 +250,7 @@ fn control_plane(flags: &Flags) -> Vec<String> {
     faults
 }
 
-/// What is said of ways to encrypt, which kube-apiserver reads when all else is right.
+/// The errors for TLS settings, which kube-apiserver validates last.
 fn serving(flags: &Flags) -> Vec<String> {
     let versions = ["VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13"];
     let version = flags.other_than("tls-min-version", &versions);
@@ -268,7 +274,8 @@ mod tests {
         check(&flags, Minor::NEWEST).err().map(|refused| refused.to_string())
     }
 
-    /// `tests/data/refused_flags.txt` has lines of arguments, each followed by what kube-apiserver 1.36 said of them.
+    /// `tests/data/refused_flags.txt` has lines of arguments, each followed by the error of
+    /// kube-apiserver 1.36.
     #[test]
     fn values_are_refused_in_kube_apiservers_words() {
         let recorded = include_str!("../../../../tests/data/refused_flags.txt");

@@ -1,6 +1,6 @@
 //! The default course of a pod on a simulated node without stages: its next step, and when.
 //!
-//! In: a pod, its addresses, the time. Out: its next status, or when to look again. All state is in the pod.
+//! Input: a pod, its addresses, the time. Output: its next status, or when to look again. All state is in the pod.
 //!
 //! A pod runs at once and is ready once its probes have succeeded ([`probes`]), and a Job's pod then ends successfully,
 //! unless its annotations say otherwise ([`annotations`]).

@@ -1,6 +1,6 @@
 //! When a container is started and ready by its probes, all of which succeed.
 //!
-//! In: a container of a pod, or the pod's annotations instead. Out: two lengths of time, from the start of the
+//! Input: a container of a pod, or the pod's annotations instead. Output: two lengths of time, from the start of the
 //! container. A liveness probe that succeeds changes nothing.
 //!
 //! Source: `pkg/kubelet/prober` of Kubernetes 1.37. A kubelet probes for readiness as soon as a container has started,

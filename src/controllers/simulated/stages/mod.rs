@@ -1,6 +1,6 @@
 //! Stages from files: which one an object is in, how long it stays there, and the actions at its end.
 //!
-//! In: `Stage` objects of `kwok.x-k8s.io/v1alpha1`. Out: the stage of an object, and its steps. If an object fits
+//! Input: `Stage` objects of `kwok.x-k8s.io/v1alpha1`. Output: the stage of an object, and its steps. If an object fits
 //! several, one is chosen by weight, and an object always has the same choice in the same state.
 
 mod error;

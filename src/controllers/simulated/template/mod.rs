@@ -1,6 +1,6 @@
 //! Templates of stages: the part of Go's `text/template` that kwok's stages use.
 //!
-//! In: a text with actions in `{{ }}`, and an object. Out: the resulting text. Variables, `if`, `range`, `with`,
+//! Input: a text with actions in `{{ }}`, and an object. Output: the resulting text. Variables, `if`, `range`, `with`,
 //! pipelines and the functions in `nodes::FUNCTIONS` are supported; everything else is refused when the text is parsed.
 //! The size of the output and the number of steps are limited.
 

@@ -1,4 +1,4 @@
-//! Edits of policies and bindings: what one lacks of the other, and a first case for a policy.
+//! Code actions for policies and bindings: what one lacks of the other, and a first case for a policy.
 
 use super::super::complete::{Around, plain};
 use super::super::outline::OutlineStep;
@@ -18,11 +18,11 @@ use crate::schema::structural::Structural;
 use crate::value::Value;
 use crate::value::yaml::{self, decode_all_located};
 
-/// Policies and parameters that are offered.
+/// The maximum number of policies or parameters that are offered.
 const OFFERED_MAX: usize = 5;
 
 impl Workspace {
-    /// What may be done in a range of a policy or a binding of the file called `name`, beside the edits of lints.
+    /// The actions in a range of a policy or a binding of the file called `name`, apart from the fixes of lints.
     pub(super) fn policy_actions(
         &self,
         name: &str,
@@ -62,7 +62,7 @@ impl Workspace {
     }
 }
 
-/// A policy or a binding, and what is around it.
+/// A policy or a binding with its context.
 struct Own<'w> {
     workspace: &'w Workspace,
     around: &'w Around<'w>,
@@ -76,7 +76,7 @@ impl Own<'_> {
         Some(CodeAction { title, aim: Aim::Fix, code: Some(code.to_owned()), change: ActionChange::Edits(vec![edit]) })
     }
 
-    /// A binding behind the policy, which denies.
+    /// Adds a binding that denies after the policy.
     fn binding(&self) -> Option<CodeAction> {
         let name = self.value.str_at(&["metadata", "name"]);
         let mut spec = object! { "policyName" => name };
@@ -100,7 +100,7 @@ impl Own<'_> {
         self.fix("Add a binding".to_owned(), "policy-without-binding", Some(changed).filter(|_| is_meant))
     }
 
-    /// The policies that a binding may mean.
+    /// The actions that set a binding's policy to a known one.
     fn policies(&self) -> Vec<CodeAction> {
         let kind = self.around.head.kind.trim_end_matches("Binding");
         let way = ["spec", "policyName"].map(|name| OutlineStep::Key(name.to_owned()));
@@ -116,7 +116,7 @@ impl Own<'_> {
         known.take(OFFERED_MAX).filter_map(use_it).collect()
     }
 
-    /// The parameters that a binding may give its policy.
+    /// The actions that set a binding's `paramRef` to a known object.
     fn references(&self) -> Vec<CodeAction> {
         let kind = self.around.head.kind.trim_end_matches("Binding");
         let name = self.value.str_at(&["spec", "policyName"]);
@@ -130,7 +130,7 @@ impl Own<'_> {
         self.parameters(policy).iter().take(OFFERED_MAX).filter_map(add).collect()
     }
 
-    /// References to the parameters of a policy that are known.
+    /// The references to all known objects that can be parameters of a policy.
     fn parameters(&self, policy: &Value) -> Vec<Value> {
         let kind = |field: &str| policy.str_at(&["spec", "paramKind", field]);
         let is_one = |object: &&Value| {
@@ -150,7 +150,8 @@ impl Own<'_> {
         self.workspace.policy_values().filter(is_one).map(reference).collect()
     }
 
-    /// The bounds in the definition of a kind without which the policy may be too dear for its largest objects.
+    /// Sets bounds in the definition of a kind, without which the policy may be too expensive for the kind's largest
+    /// objects.
     fn bounds(&self, name: &str) -> Option<CodeAction> {
         let spec = self.value.get("spec")?;
         let served = policies::served(&self.workspace.catalog);
@@ -171,7 +172,7 @@ impl Own<'_> {
         })
     }
 
-    /// A case about an object that has what the policy reads.
+    /// A case with an object that has the fields which the policy reads.
     fn case(&self, name: &str) -> Option<CodeAction> {
         let spec = self.value.get("spec")?;
         let served = policies::served(&self.workspace.catalog);
@@ -190,7 +191,7 @@ impl Own<'_> {
         self.workspace.case_of((policy, policy), object, crds, files, true)
     }
 
-    /// The ways to what the expressions of a policy read of the object.
+    /// The paths of the object's fields that a policy's expressions read.
     fn read(&self, spec: &Value, schema: &Structural) -> Vec<Vec<Way>> {
         let env = self.workspace.policy_environment(self.around);
         let lists = ["matchConditions", "variables", "validations"].iter().flat_map(|list| spec.items_at(&[list]));

@@ -1,4 +1,4 @@
-//! Edits of suites: the files that their cases need, and what a failing case would have to say.
+//! Code actions for suites: the files that their cases need, and the expectations with which a failing case would pass.
 
 use super::super::check::suite::{Needed, needed, policies_of};
 use super::super::complete::Around;
@@ -13,11 +13,11 @@ use crate::author::suite::{self, Coverage, Expected, Suite, SuiteStage};
 use crate::policy::type_check;
 use crate::value::{Value, yaml};
 
-/// Files that are offered for one thing.
+/// The maximum number of files that are offered for one entry.
 const OFFERED_MAX: usize = 5;
 
 impl Workspace {
-    /// What may be done in a range of a suite.
+    /// The actions in a range of a suite.
     pub(super) fn suite_actions(
         &self,
         name: &str,
@@ -36,7 +36,7 @@ impl Workspace {
     }
 }
 
-/// A suite, and where somebody asks in it.
+/// A suite, and the range for which actions are requested.
 struct Own<'s> {
     around: &'s Around<'s>,
     text: &'s Text,
@@ -51,7 +51,7 @@ impl Own<'_> {
         Some(CodeAction { title, aim, code: code.map(str::to_owned), change: ActionChange::Edits(vec![edit]) })
     }
 
-    /// The definitions that cases need and `crds` does not name.
+    /// Adds definitions that cases need and `crds` does not name.
     fn definitions(&self, needed: &[Needed]) -> Vec<CodeAction> {
         let mut files: Vec<&str> = needed.iter().map(|needed| needed.file.as_str()).collect();
         files.dedup();
@@ -62,7 +62,8 @@ impl Own<'_> {
         files.iter().take(OFFERED_MAX).filter_map(add).collect()
     }
 
-    /// For an entry of `crds` or `policies` that names nothing: files of that name, and those that would do.
+    /// Replaces an entry of `crds` or `policies` that matches no file: by files with the same name, or others of the
+    /// right sort.
     fn other_names(&self, workspace: &Workspace, suite: &Suite) -> Vec<CodeAction> {
         let mut actions = Vec::new();
         for (field, entries) in [("crds", &suite.crds), ("policies", &suite.policies)] {
@@ -92,7 +93,8 @@ impl Own<'_> {
         actions
     }
 
-    /// Policies about the kinds of the cases that `policies` does not name: above the cases, and where a case expects some.
+    /// Adds policies for the kinds of the cases that `policies` does not name: offered above the cases, and at cases
+    /// that expect a policy's result.
     fn policies(&self, workspace: &Workspace, suite: &Suite) -> Vec<CodeAction> {
         let cases = self.around.outline.find(&[OutlineStep::Key("cases".to_owned())]);
         let is_head = cases
@@ -131,7 +133,7 @@ impl Own<'_> {
         files.take(OFFERED_MAX).filter_map(add).collect()
     }
 
-    /// What the failing cases of the range would expect, so that they pass.
+    /// Replaces the expectations of failing cases in the range, so that they pass.
     fn expectations(&self, workspace: &Workspace, suite: &Suite) -> Vec<CodeAction> {
         let Ok(policies) = policies_of(workspace, self.folder, suite) else { return Vec::new() };
         let stage = SuiteStage { catalog: &workspace.catalog, policies: &policies, find_user: &*workspace.find_user };
@@ -158,19 +160,19 @@ impl Own<'_> {
         self.around.outline.find(&steps(&case.path))
     }
 
-    /// Whether the range is about a node.
+    /// Whether the range overlaps the lines of a node.
     fn holds(&self, node: usize) -> bool {
         let end = last_below(&self.around.outline, node);
         (self.line(self.around.outline.nodes[node].key.start)..=self.line(end)).any(|line| is_in(self.range, line))
     }
 
-    /// The line of a byte of the document in the whole text.
+    /// The line, in the whole text, of a byte of the document.
     fn line(&self, at: usize) -> usize {
         self.text.line_of(self.around.start + at)
     }
 }
 
-/// The last byte of a node and of all below it.
+/// The end of a node and of all nodes below it.
 fn last_below(outline: &Outline, node: usize) -> usize {
     let behind = outline.nodes.iter().enumerate().skip(node + 1);
     let below = behind.take_while(|(_, other)| other.parent.is_some_and(|parent| parent >= node)).map(|(at, _)| at);
@@ -178,13 +180,13 @@ fn last_below(outline: &Outline, node: usize) -> usize {
     own.map(|at| outline.nodes[at].value.end.max(outline.nodes[at].key.end)).max().unwrap_or_default()
 }
 
-/// The steps of `cases[3].table[0]`.
+/// Parses a path such as `cases[3].table[0]`.
 fn steps(path: &str) -> Vec<OutlineStep> {
     let step = |word: &str| word.parse().map_or_else(|_| OutlineStep::Key(word.to_owned()), OutlineStep::Item);
     path.split(['.', '[', ']']).filter(|word| !word.is_empty()).map(step).collect()
 }
 
-/// A suite that names the files which a case needs.
+/// Adds the files that a case needs to the lists of a suite.
 pub(super) fn with_files(suite: &str, folder: &str, case: &CaseAction) -> Option<String> {
     let read = yaml::decode(suite.as_bytes()).ok()?;
     let mut text = suite.to_owned();

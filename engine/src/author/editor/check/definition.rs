@@ -1,7 +1,7 @@
-//! Definitions: what the server has against one, and what lints find.
+//! Checks of definitions: the server's errors, and the findings of lints.
 //!
-//! A verdict names fields, not places: where only places have changed, as in a comment, it holds as it is, and where a schema
-//! has changed, the others are not compiled again.
+//! A verdict refers to fields, not to positions: if only positions have changed, as by a comment, it remains valid. If
+//! one schema has changed, the others are not compiled again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::meta::field::{Error, ErrorList, ErrorSubject};
 use crate::value::Value;
 use crate::value::yaml::{Located, decode_each_located};
 
-/// Lints that say what the server says, which is told in its own words.
+/// The lints that repeat errors of the server, which are reported with the server's messages.
 const OF_THE_SERVER: [&str; 2] = ["refused", "not-structural"];
 
-/// Definitions as they were last compiled, by their names.
+/// The definitions as they were last compiled, by their names.
 pub type Judged = HashMap<String, CompiledDefinition>;
 
 /// A definition as it was last compiled.
@@ -29,32 +29,32 @@ pub type Judged = HashMap<String, CompiledDefinition>;
 pub struct CompiledDefinition {
     value: Arc<Value>,
     kind: KindName,
-    /// The text that it was compiled from, by its hash.
+    /// The hash of the text from which it was compiled.
     hash: u64,
     schemas: Arc<Validated>,
     verdict: Arc<DefinitionErrors>,
 }
 
-/// The errors of a definition, by its fields.
+/// The errors and findings of a definition, by its fields.
 struct DefinitionErrors {
     unknown: Vec<String>,
     errors: ErrorList,
     findings: Vec<Finding>,
 }
 
-/// What became of a text with definitions.
+/// The result of checking a text with definitions.
 #[derive(Default)]
 pub struct CheckedDefinitions {
-    /// The kinds that it defines.
+    /// The kinds that the text defines.
     pub made: Vec<ManifestKind>,
-    /// What is wrong with it.
+    /// The diagnostics.
     pub found: Vec<ByteDiagnostic>,
-    /// Its definitions, for the next time.
+    /// The compiled definitions, for the next check.
     pub judged: Judged,
 }
 
-/// The kinds that a text defines, which has the hash `hash`, and what is wrong with it. What is as it was `before` is not looked
-/// at again; what is goes to `counts`.
+/// Checks a text with the hash `hash`: returns the kinds that it defines, and its diagnostics. Definitions that are the
+/// same as `before` are not compiled again; the others are counted in `counts`.
 pub fn check(
     workspace: &Workspace,
     mut document: LocatedDocument<'_>,
@@ -87,7 +87,7 @@ fn judge(
 ) {
     let name = located.value.str_at(&["metadata", "name"]).to_owned();
     let before = before.get(&name);
-    // Another file may have defined the kind since.
+    // Another file may have defined the kind since then.
     let is_current = |before: &&CompiledDefinition| workspace.stamp_of_kind(&before.kind) == before.hash;
     if let Some(same) = before.filter(|before| *before.value == located.value).filter(is_current) {
         same.verdict.tell(document, workspace, &located);
@@ -123,7 +123,7 @@ fn judge(
 impl DefinitionErrors {
     fn of(workspace: &Workspace, value: &Value, priced: &PricedKind) -> DefinitionErrors {
         let findings = lint_kind(&priced.kind, &priced.schemas, value, &|lint| workspace.lints.wants(lint));
-        // The definition was read once already.
+        // The definition has already been read successfully.
         let of_older = older_than(&workspace.older, &priced.kind, value).unwrap_or_default();
         let findings = findings.into_iter().chain(of_older);
         let findings = findings.filter(|finding| !OF_THE_SERVER.contains(&finding.lint.id)).collect();
@@ -144,7 +144,7 @@ impl DefinitionErrors {
     }
 }
 
-/// Tells what is wrong with an expression where it stands in it. False for what is wrong with something else.
+/// Reports the faults of an expression at their positions in it. Returns false if the error is not about an expression.
 fn expression_error(document: &mut LocatedDocument<'_>, error: &Error) -> bool {
     let ErrorSubject::Expression(faults) = &error.subject else { return false };
     let field = written_field(&error.field, 0);
@@ -157,7 +157,7 @@ fn expression_error(document: &mut LocatedDocument<'_>, error: &Error) -> bool {
     true
 }
 
-/// Whether a path is that of a field as errors name it: `spec.versions[0].schema.openAPIV3Schema.properties[spec].…`.
+/// Whether a path is the field's, as errors name it: `spec.versions[0].schema.openAPIV3Schema.properties[spec].…`.
 fn is_at(path: &[OutlineStep], field: &str) -> bool {
     let plain = |text: &str| {
         text.replace(['[', ']'], ".").split('.').filter(|step| !step.is_empty()).collect::<Vec<_>>().join(".")

@@ -1,4 +1,4 @@
-//! Objects: what their kind and the policies around say to a creation.
+//! Checks of objects: whether their kind and the known policies admit their creation.
 
 use super::super::workspace::Workspace;
 use super::{LocatedDocument, Manifest, Severity};
@@ -9,10 +9,10 @@ use crate::meta::minor::Minor;
 use crate::value::Value;
 use crate::value::yaml::Located;
 
-/// Items of a List that are looked at.
+/// The maximum number of items of a List that are checked.
 const ITEMS_MAX: usize = 10_000;
 
-/// Adds what is wrong with the objects of a document.
+/// Adds the diagnostics of a document's objects.
 pub fn check(workspace: &Workspace, document: &mut LocatedDocument<'_>, located: &Located) {
     for manifest in manifests(located) {
         match admit(workspace, manifest.value) {
@@ -26,7 +26,7 @@ pub fn check(workspace: &Workspace, document: &mut LocatedDocument<'_>, located:
                     document.tell(range, Severity::Error, "policy", denial.message);
                 }
             }
-            // It is of the kind that the others here have.
+            // It has the kind that is assumed for objects without one.
             None if manifest.value.str_at(&["kind"]).is_empty() && !workspace.assumed.kind.is_empty() => {}
             None => {
                 let range = document.range(located.place(&manifest.path("kind")));
@@ -48,7 +48,7 @@ fn manifests(located: &Located) -> Vec<Manifest<'_>> {
     items.map(|(index, value)| Manifest { value, located, within: format!("items[{index}]") }).collect()
 }
 
-/// What policies and its kind say of an object; `None` for a kind that is not known.
+/// The result of creating an object, by its kind and the policies; `None` if the kind is unknown.
 pub fn admit(workspace: &Workspace, object: &Value) -> Option<Admitted> {
     let by_kind = |object: &Value| {
         let custom = workspace
@@ -75,7 +75,7 @@ pub fn admit(workspace: &Workspace, object: &Value) -> Option<Admitted> {
     admitted.or_else(|| Some(Admitted { checked: by_kind(object)?, ..Admitted::default() }))
 }
 
-/// What the server says to an object of a kind that it has from the start.
+/// The result of creating an object of a built-in kind; `None` if it is not of one.
 pub fn check_built_in(minor: Minor, object: &Value) -> Option<Checked> {
     let kind = BuiltIn::of_in(minor, object.str_at(&["apiVersion"]), object.str_at(&["kind"]))?;
     Some(kind.write(object, None).unwrap_or_else(|error| Checked::refuse(object.clone(), &error)))

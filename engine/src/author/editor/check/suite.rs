@@ -1,4 +1,4 @@
-//! Suites: whether one reads as a suite, and which of its cases fail.
+//! Checks of suites: whether a suite is valid, and which of its cases fail.
 
 use super::super::documents::Head;
 use super::super::paths::{folder_of, is_within, relative, resolved};
@@ -9,12 +9,13 @@ use crate::author::suite::{self, Coverage, Suite, SuiteStage};
 use crate::value::Value;
 use crate::value::yaml::Located;
 
-/// Cases that are run at a keystroke; the others are run by `skiff test`.
+/// The number of cases that are run while somebody types; `skiff test` runs all.
 const CASES_MAX: usize = 500;
-/// Where a suite has its definition unless it says so.
+/// The file with a suite's definition if the suite names none.
 const DEFAULT: &str = "crd.yaml";
 
-/// Adds what is wrong with a suite, and what its cases come to. They are run where everything that the suite names is known.
+/// Adds the faults of a suite, and the failures of its cases. The cases are run if all files that the suite names are
+/// known.
 pub fn check(workspace: &Workspace, name: &str, document: &mut LocatedDocument<'_>, located: &Located) {
     let suite = match suite::parse(&located.value) {
         Ok(suite) => suite,
@@ -55,10 +56,10 @@ pub fn check(workspace: &Workspace, name: &str, document: &mut LocatedDocument<'
     }
 }
 
-/// The policies of a suite.
+/// Reads the policies that a suite names.
 ///
 /// # Errors
-/// The entries of the suite, `crds[0]`, that name no file of the workspace.
+/// The entries of the suite, such as `crds[0]`, that match no file of the workspace.
 pub fn policies_of(workspace: &Workspace, folder: &str, suite: &Suite) -> Result<Policies, Vec<String>> {
     let mut unknown = Vec::new();
     let mut values: Vec<&Value> = Vec::new();
@@ -79,15 +80,15 @@ pub fn policies_of(workspace: &Workspace, folder: &str, suite: &Suite) -> Result
 
 /// A definition that a case needs and its suite does not name.
 pub struct Needed {
-    /// The first case that needs it.
+    /// The path of the first case that needs it.
     pub path: String,
     /// The kind.
     pub kind: String,
-    /// The file that defines it, as seen from the suite.
+    /// The file that defines it, relative to the suite.
     pub file: String,
 }
 
-/// The definitions that cases need, that the workspace has, and that `crds` does not name: `skiff test` would not know them.
+/// The definitions in the workspace that cases need and that `crds` does not name: `skiff test` would not know them.
 pub fn needed(workspace: &Workspace, folder: &str, suite: &Suite) -> Vec<Needed> {
     let mut named: Vec<String> = suite.crds.iter().map(|path| resolved(folder, path)).collect();
     if named.is_empty() {

@@ -1,20 +1,21 @@
-//! Collections in braces or brackets, part by part.
+//! Reads collections in braces or brackets, part by part.
 //!
-//! In: a text, and where a collection begins. Out: what comes next in it; one without an end ends with the text.
+//! Input: a text, and where a collection begins. Output: its parts, in order. A collection without an end ends with the
+//! text.
 
 use std::ops::Range;
 
-/// Collections on one line that are read into each other; deeper ones are texts.
+/// How deep collections may be nested; deeper ones are read as scalars.
 const FLOW_DEPTH_MAX: usize = 64;
 
-/// A name in a collection, and where it stands.
+/// A name in a collection, and its range.
 pub(in crate::author::editor) type CollectionName = (String, Range<usize>);
 
-/// What comes next in a collection.
+/// The next part of a collection.
 pub(in crate::author::editor) enum CollectionPart {
-    /// Another begins at `at`.
+    /// A nested collection begins at `at`.
     Open { key: Option<CollectionName>, at: usize, is_map: bool },
-    /// The innermost ends before this.
+    /// The innermost collection ends before this byte.
     Close(usize),
     /// A scalar.
     Entry { key: Option<CollectionName>, value: Range<usize>, is_map: bool },
@@ -26,12 +27,12 @@ pub(in crate::author::editor) struct Flow<'t> {
     pub begin: usize,
     at: usize,
     limit: usize,
-    /// The collections that are open: whether they are maps.
+    /// For each open collection, whether it is a map.
     open: Vec<bool>,
     key: Option<CollectionName>,
     start: usize,
     is_over: bool,
-    /// What is to be told before going on.
+    /// A part to return before reading on.
     held: Option<CollectionPart>,
 }
 
@@ -40,17 +41,17 @@ impl<'t> Flow<'t> {
         Flow { text, begin, at: begin, limit, open: Vec::new(), key: None, start: begin, is_over: false, held: None }
     }
 
-    /// Where it ended.
+    /// The byte where reading ended.
     pub fn end(&self) -> usize {
         self.at.min(self.limit)
     }
 
-    /// The name that was read last, and where the text behind it begins: for what was not finished.
+    /// The name that was read last, and the byte where the text after it begins: for an unfinished part.
     pub fn rest(self) -> (Option<CollectionName>, usize) {
         (self.key, self.start)
     }
 
-    /// The next part; `None` at the end, or where the text ends first.
+    /// Returns the next part; `None` at the end of the collection or of the text.
     pub fn next(&mut self) -> Option<CollectionPart> {
         if let Some(held) = self.held.take() {
             return Some(held);
@@ -105,7 +106,7 @@ impl<'t> Flow<'t> {
         None
     }
 
-    /// What stands at the end of a text that ends first.
+    /// Returns the last part of a collection that the end of the text cuts off.
     pub fn finish(&mut self) -> Option<CollectionPart> {
         let is_over = std::mem::replace(&mut self.is_over, true);
         if is_over { None } else { self.entry(self.limit) }
@@ -121,7 +122,7 @@ impl<'t> Flow<'t> {
                 return;
             }
         }
-        // It has no end: the rest is read as if it had not begun.
+        // It is unterminated: the rest is read as if the quote were an ordinary character.
         self.at = begin;
     }
 
@@ -134,7 +135,7 @@ impl<'t> Flow<'t> {
     }
 }
 
-/// A range without the space at its ends.
+/// Shrinks a range by the white space at its ends.
 fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
     let whole = &text[range.clone()];
     let start = range.start + whole.len() - whole.trim_start().len();

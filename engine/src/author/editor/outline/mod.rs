@@ -1,9 +1,10 @@
-//! Where the keys and values of a document stand, taken line by line.
+//! The positions of a document's keys and values, read line by line.
 //!
-//! In: the text of a document, valid or not. Out: its nodes, each with its step, its key and its value by their bytes. What
-//! can't be understood is left out, and what follows is read as if it were not there: somebody is typing.
+//! Input: the text of a document, valid or not. Output: its nodes, each with its step, its key and its value as byte
+//! ranges. What cannot be understood is skipped, and what follows is read as if it were not there: the text may be
+//! incomplete.
 //!
-//! It knows less than the reader of YAML: aliases, tags and complex keys have no meaning here.
+//! It implements less than the YAML parser: aliases, tags and complex keys have no meaning here.
 
 mod node;
 mod flow;
@@ -18,14 +19,14 @@ pub use self::node::{OutlineNode, OutlineStep, ValueStyle, shown, steps};
 pub(super) use self::node::{below_version, path};
 pub(super) use self::scanner::{Scanner, WrittenKey, key_of};
 
-/// The nodes of a document, in the order of the text; the first is the document.
+/// The nodes of a document, in text order; the first one is the document.
 #[derive(Clone, Debug)]
 pub struct Outline {
-    /// Every node stands behind what it is within.
+    /// The nodes; each comes after its parent.
     pub nodes: Vec<OutlineNode>,
 }
 
-/// The nodes of a text.
+/// Reads the nodes of a text.
 pub fn outline(text: &str) -> Outline {
     let mut scanner = Scanner::new(text);
     scanner.run(text.len());
@@ -33,14 +34,14 @@ pub fn outline(text: &str) -> Outline {
 }
 
 impl Outline {
-    /// The way to a node.
+    /// The path of a node.
     pub fn path(&self, node: usize) -> Vec<OutlineStep> {
         path(&self.nodes, node)
     }
 
-    /// The nodes right below another.
+    /// The direct children of a node.
     pub fn children(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
-        // What stands below a node stands right behind it.
+        // The descendants of a node directly follow it.
         let is_below = move |at: &usize| self.nodes[*at].parent.is_some_and(|parent| parent >= node);
         (node + 1..self.nodes.len()).take_while(is_below).filter(move |at| self.nodes[*at].parent == Some(node))
     }
@@ -50,7 +51,7 @@ impl Outline {
         path.iter().try_fold(0, |node, step| self.children(node).find(|child| self.nodes[*child].step == *step))
     }
 
-    /// The value of a node as it is meant, if it stands on one line.
+    /// The scalar value of a node without quotes, if it is on one line; else empty.
     pub fn scalar<'t>(&self, text: &'t str, node: usize) -> &'t str {
         let OutlineNode { value, form, .. } = &self.nodes[node];
         let written = text.get(value.clone()).unwrap_or_default();
@@ -61,15 +62,15 @@ impl Outline {
         }
     }
 
-    /// The scalar at the end of the fields `names`.
+    /// The scalar at the path of fields `names`; empty if there is none.
     pub fn scalar_at<'t>(&self, text: &'t str, names: &[&str]) -> &'t str {
         self.find(&steps(names)).map_or("", |node| self.scalar(text, node))
     }
 
-    /// The last node whose key or value a byte is in, or at whose end it is.
+    /// The last node whose key or value contains a byte or ends there.
     pub fn at(&self, offset: usize) -> Option<usize> {
         let holds = |range: &Range<usize>| range.start <= offset && offset <= range.end;
-        // Nodes stand in the order of their keys; what goes on behind others is one that they are in.
+        // Nodes are sorted by their keys; a value that continues after other nodes belongs to one of their ancestors.
         let last = self.nodes.partition_point(|node| node.key.start <= offset).checked_sub(1)?;
         let mut ways = std::iter::successors(Some(last), |node| self.nodes[*node].parent).take_while(|node| *node > 0);
         let is_it = |node: &usize| {
@@ -85,7 +86,7 @@ impl Outline {
 mod tests {
     use super::*;
 
-    /// Each node as `path=value`; of one without a colon `path?`.
+    /// Checks the nodes, as `path=value`, or `path?` for one without a colon.
     fn check(text: &str, expected: &[&str]) {
         let outline = outline(text);
         let node = |at: usize| {

@@ -1,4 +1,4 @@
-//! The nodes of a document, and the ways to them.
+//! The nodes of a document, and their paths.
 
 use std::ops::Range;
 
@@ -16,13 +16,13 @@ pub enum OutlineStep {
 /// How a value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueStyle {
-    /// On the lines below, or nothing.
+    /// On the lines below, or absent.
     Below,
     /// A scalar without quotes.
     Plain,
     /// In quotes: `'` or `"`.
     Quoted(u8),
-    /// On the lines below a `|`, or a `>` that joins them.
+    /// On the lines below a `|` or a `>`.
     Block,
     /// In brackets or braces.
     Flow,
@@ -31,23 +31,23 @@ pub enum ValueStyle {
 /// A field or an item.
 #[derive(Clone, Debug)]
 pub struct OutlineNode {
-    /// What it is within; `None` for the document itself.
+    /// The index of its parent; `None` for the document itself.
     pub parent: Option<usize>,
-    /// The way from there.
+    /// The step from the parent.
     pub step: OutlineStep,
-    /// Its name with its quotes; where an item begins.
+    /// The range of its name with quotes; for an item, of its dash.
     pub key: Range<usize>,
-    /// Its value with its quotes, without the comment behind; empty where there is none on the line.
+    /// The range of its value with quotes, without the comment after it; empty if there is none on the line.
     pub value: Range<usize>,
     /// How the value is written.
     pub form: ValueStyle,
-    /// Whether a colon follows the name: otherwise it may be the beginning of one.
+    /// Whether a colon follows the name; otherwise it may be the beginning of one.
     pub is_whole: bool,
-    /// How many nodes are right below.
+    /// The number of its direct children.
     pub count: usize,
 }
 
-/// The way to a node.
+/// The path of a node.
 pub(in crate::author::editor) fn path(nodes: &[OutlineNode], node: usize) -> Vec<OutlineStep> {
     let mut steps = Vec::new();
     let mut at = node;
@@ -60,12 +60,12 @@ pub(in crate::author::editor) fn path(nodes: &[OutlineNode], node: usize) -> Vec
     steps
 }
 
-/// The path of some fields, each in the one before.
+/// Makes a path from field names, each within the one before.
 pub fn steps(names: &[&str]) -> Vec<OutlineStep> {
     names.iter().map(|name| OutlineStep::Key((*name).to_owned())).collect()
 }
 
-/// A path as errors name it: `spec.ports[0].name`.
+/// Formats a path as errors do: `spec.ports[0].name`.
 pub fn shown(path: &[OutlineStep]) -> String {
     let mut shown = String::new();
     for step in path {
@@ -79,8 +79,8 @@ pub fn shown(path: &[OutlineStep]) -> String {
     shown
 }
 
-/// The version of a definition that a path of its text leads into, `spec.versions[0].schema.openAPIV3Schema`, by its place, and the
-/// steps below.
+/// The index of the version that a path in a definition's text leads into, `spec.versions[0].schema.openAPIV3Schema`,
+/// and the remaining steps.
 pub(in crate::author::editor) fn below_version(path: &[OutlineStep]) -> Option<(usize, &[OutlineStep])> {
     use OutlineStep::{Item, Key};
     match path {

@@ -1,4 +1,4 @@
-//! Lines to nodes: what is indented further is within what stands above.
+//! Turns lines into nodes: a line that is indented further belongs to the node above.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use super::flow::{CollectionPart, Flow};
 use super::node::{OutlineNode, OutlineStep, ValueStyle};
 use crate::work;
 
-/// A node that may still get others below it.
+/// A node to which children may still be added.
 #[derive(Clone, Copy, Debug)]
 struct OpenNode {
     node: usize,
@@ -14,12 +14,12 @@ struct OpenNode {
     is_item: bool,
 }
 
-/// Reads lines.
+/// Reads nodes line by line.
 pub(in crate::author::editor) struct Scanner<'t> {
     text: &'t str,
-    /// Where the next line begins.
+    /// The byte where the next line begins.
     pub at: usize,
-    /// What was read so far.
+    /// The nodes that have been read so far.
     pub nodes: Vec<OutlineNode>,
     open: Vec<OpenNode>,
 }
@@ -38,7 +38,7 @@ impl<'t> Scanner<'t> {
         Scanner { text, at: 0, nodes: vec![root], open: Vec::new() }
     }
 
-    /// Reads the lines that begin before `until`, with all that belongs to them.
+    /// Reads the lines that begin before `until`, including multi-line values.
     pub fn run(&mut self, until: usize) {
         while self.at < until.min(self.text.len()) {
             work::step();
@@ -64,7 +64,7 @@ impl<'t> Scanner<'t> {
         self.field(at, column, start + indent + rest.len());
     }
 
-    /// Reads the dashes that begin items; returns where the rest begins, and its column.
+    /// Reads the dashes that begin items. Returns the byte where the rest of the line begins, and its column.
     pub fn dashes(&mut self, mut at: usize, mut column: usize, end: usize) -> (usize, usize) {
         while at < end
             && self.text.as_bytes()[at] == b'-'
@@ -83,7 +83,7 @@ impl<'t> Scanner<'t> {
         (at, column)
     }
 
-    /// Ends what is no longer open for something at a column.
+    /// Closes the nodes that a line at this column ends.
     pub fn outdent(&mut self, column: usize) {
         self.close(|open| open.column >= column);
     }
@@ -94,7 +94,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// The node that what comes next is within.
+    /// The node to which the next one belongs.
     pub fn innermost(&self) -> usize {
         self.open.last().map_or(0, |open| open.node)
     }
@@ -116,7 +116,7 @@ impl<'t> Scanner<'t> {
         self.nodes.len() - 1
     }
 
-    /// Reads a field, or the scalar of an item, up to the end of its line and of its value.
+    /// Reads a field, or the scalar of an item, to the end of its line and of its value.
     pub fn field(&mut self, at: usize, column: usize, end: usize) {
         if at >= end || self.text[at..end].starts_with('#') {
             return;
@@ -139,13 +139,15 @@ impl<'t> Scanner<'t> {
         self.value(node, at + key.colon + 1, end, column);
     }
 
-    /// Whether a document in braces or brackets begins here, as JSON does. Two braces begin a template.
+    /// Whether the document is a collection in braces or brackets that begins here, as in JSON. Two braces begin a
+    /// template.
     pub fn is_whole_flow(&self, at: usize) -> bool {
         let rest = &self.text[at..];
         self.nodes.len() == 1 && rest.starts_with(['{', '[']) && !rest.starts_with("{{")
     }
 
-    /// What is not a field: the scalar of an item, more of a scalar, or the beginning of a field.
+    /// Reads text that is not a field: the scalar of an item, the continuation of a scalar, or the beginning of a
+    /// field.
     fn loose(&mut self, at: usize, column: usize, end: usize) {
         let innermost = self.open.last().copied();
         if let Some(open) =
@@ -158,7 +160,7 @@ impl<'t> Scanner<'t> {
                 return;
             }
         }
-        // A plain scalar goes on below.
+        // A plain scalar continues on the next line.
         if let Some(open) =
             innermost.filter(|open| column > open.column && self.nodes[open.node].form == ValueStyle::Plain)
         {
@@ -172,7 +174,8 @@ impl<'t> Scanner<'t> {
         self.nodes[node].is_whole = false;
     }
 
-    /// Reads the value of a node, from behind its colon or dash; it may go on below, indented deeper than `column`.
+    /// Reads the value of a node after its colon or dash; it may continue on lines that are indented deeper than
+    /// `column`.
     fn value(&mut self, node: usize, from: usize, end: usize, column: usize) {
         let at = self.skip_properties(from, end);
         let Some(first) = self.text.as_bytes().get(at).copied().filter(|_| at < end) else {
@@ -192,7 +195,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Anchors and tags stand before a value.
+    /// Skips anchors and tags before a value.
     fn skip_properties(&self, from: usize, end: usize) -> usize {
         let mut at = from;
         loop {
@@ -207,7 +210,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// The end of the lines that are blank or indented deeper than `column`, behind the line that ends at `end`.
+    /// The end of the lines after the one that ends at `end` that are blank or indented deeper than `column`.
     fn block_end(&self, end: usize, column: usize) -> usize {
         let (mut at, mut stop) = (self.line_end(end) + 1, end);
         while at < self.text.len() {
@@ -226,7 +229,7 @@ impl<'t> Scanner<'t> {
         stop
     }
 
-    /// The end of a text in quotes; without a closing one, that of its line.
+    /// The end of a quoted scalar; without a closing quote, the end of its line.
     fn quoted_end(&self, at: usize, column: usize) -> usize {
         let limit = self.block_end(self.line_end(at), column);
         let bytes = self.text.as_bytes();
@@ -247,7 +250,7 @@ impl<'t> Scanner<'t> {
     /// Reads a collection in braces or brackets below `node`, up to `limit`; returns its end.
     fn flow(&mut self, node: usize, at: usize, limit: usize) -> usize {
         let mut flow = Flow::new(self.text, at, limit);
-        // The nodes of the collections that are open.
+        // The nodes of the open collections.
         let mut holders = vec![node];
         while let Some(part) = flow.next().or_else(|| flow.finish()) {
             work::step();
@@ -300,16 +303,16 @@ fn is_mark(line: &str) -> bool {
         || line.starts_with('%')
 }
 
-/// The name of a field at the beginning of a text.
+/// A field's name at the beginning of a text.
 pub(in crate::author::editor) struct WrittenKey {
     pub name: String,
-    /// Bytes of the name with its quotes.
+    /// The length of the name in bytes, with its quotes.
     pub length: usize,
-    /// Where the colon stands.
+    /// The position of the colon.
     pub colon: usize,
 }
 
-/// The field that a text begins with, if it has a colon.
+/// The field's name at the beginning of a text, if it has a colon.
 pub(in crate::author::editor) fn key_of(text: &str) -> Option<WrittenKey> {
     let first = text.chars().next()?;
     if first == '"' || first == '\'' {
@@ -342,7 +345,7 @@ pub(in crate::author::editor) fn key_of(text: &str) -> Option<WrittenKey> {
     }
 }
 
-/// Where a plain scalar ends: before a comment and the space around it.
+/// The end of a plain scalar: before a comment and the white space around it.
 fn comment_start(text: &str, at: usize, end: usize) -> usize {
     let line = &text[at..end];
     let line = line.find(" #").map_or(line, |comment| &line[..comment]);

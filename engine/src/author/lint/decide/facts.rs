@@ -1,14 +1,15 @@
-//! What is known of fields where an expression stands: those that a condition before it asks for are there, or not.
+//! What is known about fields where an expression is evaluated: whether those that an earlier condition tests are
+//! present.
 
 use super::known::{FieldPath, KnownValue};
 use crate::cel::ast::{Constant, Expr, ExprKind, operators};
 
-/// What is known of fields where an expression stands.
+/// A fact about fields, known where an expression is evaluated.
 #[derive(Clone, Debug)]
 pub(super) enum Fact {
-    /// Whether a field is there.
+    /// Whether a field is present.
     Presence { path: FieldPath, is_present: bool },
-    /// Both fields are there, or neither is.
+    /// Both fields are present, or neither is.
     Together([FieldPath; 2]),
 }
 
@@ -22,10 +23,10 @@ impl Fact {
     }
 }
 
-/// What is known where an expression stands.
+/// What is known where an expression is evaluated.
 #[derive(Clone, Default)]
 pub(super) struct DecisionScope<'s> {
-    /// The innermost last.
+    /// The variables in scope, the innermost last.
     pub(super) variables: Vec<(String, KnownValue<'s>)>,
     pub(super) facts: Vec<Fact>,
 }
@@ -67,7 +68,7 @@ impl<'s> DecisionScope<'s> {
     }
 }
 
-/// What is there, or not, where `condition` came to `holds`.
+/// The facts that follow if `condition` evaluates to `holds`.
 pub(super) fn facts(condition: &Expr, holds: bool, scope: &DecisionScope<'_>) -> Vec<Fact> {
     match &condition.kind {
         ExprKind::Select(select) if select.test_only => {
@@ -98,7 +99,7 @@ pub(super) fn facts(condition: &Expr, holds: bool, scope: &DecisionScope<'_>) ->
     }
 }
 
-/// What `has(a) == has(b)` says.
+/// The fact that `has(a) == has(b)` states.
 pub(super) fn together(left: &Expr, right: &Expr, scope: &DecisionScope<'_>) -> Option<Fact> {
     let tested = |expr: &Expr| match &expr.kind {
         ExprKind::Select(select) if select.test_only => {
@@ -111,7 +112,7 @@ pub(super) fn together(left: &Expr, right: &Expr, scope: &DecisionScope<'_>) -> 
     Some(Fact::Together([tested(left)?, tested(right)?]))
 }
 
-/// The truth value that is written out.
+/// The value of a boolean literal.
 fn truth_of(expr: &Expr) -> Option<bool> {
     match expr.kind {
         ExprKind::Constant(Constant::Bool(truth)) => Some(truth),
@@ -119,19 +120,19 @@ fn truth_of(expr: &Expr) -> Option<bool> {
     }
 }
 
-/// That a field was read, and so all those above it.
+/// The facts that follow from reading a field: it and all its parents are present.
 pub(super) fn reached(path: &[String]) -> Vec<Fact> {
     (2..=path.len()).map(|length| Fact::Presence { path: path[..length].to_vec(), is_present: true }).collect()
 }
 
-/// The path of `self.a[0].b`.
+/// The path of an expression such as `self.a[0].b`.
 pub(super) fn path_of(expr: &Expr, scope: &DecisionScope<'_>) -> Option<FieldPath> {
     let (holder, below) = match &expr.kind {
         ExprKind::Ident(name) => {
             return match scope.variable(name) {
                 Some(KnownValue::Node(node)) => Some(node.access.path.clone()),
                 Some(_) => None,
-                // `oldSelf`, whose fields are asked for by their own name.
+                // `oldSelf`, whose fields have facts of their own.
                 None => Some(vec![name.clone()]),
             };
         }
@@ -147,7 +148,7 @@ pub(super) fn path_of(expr: &Expr, scope: &DecisionScope<'_>) -> Option<FieldPat
     Some(path)
 }
 
-/// The path of `self.a.?b`.
+/// The path of an expression such as `self.a.?b`.
 fn optional_path(expr: &Expr, scope: &DecisionScope<'_>) -> Option<FieldPath> {
     let ExprKind::Call(call) = &expr.kind else { return None };
     match (call.function.as_str(), call.args.as_slice()) {
@@ -161,7 +162,7 @@ fn optional_path(expr: &Expr, scope: &DecisionScope<'_>) -> Option<FieldPath> {
     }
 }
 
-/// An index that is written out, as a step of a path.
+/// A literal index, as a step of a path.
 pub(super) fn index_of(index: &Expr) -> Option<String> {
     match &index.kind {
         ExprKind::Constant(Constant::Int(index)) => Some(format!("[{index}]")),

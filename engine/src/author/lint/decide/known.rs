@@ -1,4 +1,4 @@
-//! What is known of a value, and what functions make of it.
+//! What is known about a value, and about the results of functions.
 
 use std::rc::Rc;
 
@@ -7,19 +7,19 @@ use crate::crd::validate::expressions::SchemaStep;
 use crate::schema::structural::{Structural, ValueValidation};
 use crate::value::Value;
 
-/// Integers up to here are exact as bounds, which are floating-point numbers.
+/// Integers up to this one are exact as bounds, which are floating-point numbers.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// A field, from a variable on.
+/// The path of a field, starting with a variable.
 pub(super) type FieldPath = Vec<String>;
 
-/// What is known of a value.
+/// What is known about a value.
 #[derive(Clone, Debug)]
 pub(super) enum KnownValue<'s> {
     Nothing,
     Null,
     Truth(Truth),
-    /// Both ends included.
+    /// An integer between both ends, inclusive.
     Int {
         min: i128,
         max: i128,
@@ -31,7 +31,7 @@ pub(super) enum KnownValue<'s> {
     Text(TextLength),
     /// An object, a list or a map.
     Node(Rc<SchemaCursor<'s>>),
-    /// The elements of a list that is written out.
+    /// The elements of a list literal.
     List(Rc<Vec<KnownValue<'s>>>),
 }
 
@@ -58,12 +58,12 @@ impl Truth {
     }
 }
 
-/// A text, by the number of its characters.
+/// A string, by its length in characters.
 #[derive(Clone, Debug)]
 pub(super) struct TextLength {
     pub(super) length_min: i128,
     pub(super) length_max: i128,
-    /// All that it may be, if that is known.
+    /// All possible values, if they are known.
     pub(super) options: Option<Rc<Vec<String>>>,
 }
 
@@ -74,7 +74,7 @@ pub(super) struct SchemaCursor<'s> {
     pub(super) access: ValueAccess,
 }
 
-/// How a value is reached: in expressions, and in the schema.
+/// The path of a value: in expressions, and in the schema.
 #[derive(Clone, Debug)]
 pub(super) struct ValueAccess {
     pub(super) path: FieldPath,
@@ -138,7 +138,7 @@ pub(super) fn text(values: &ValueValidation) -> TextLength {
     }
 }
 
-/// How many elements or characters there are at least and at most.
+/// The minimum and the maximum number of elements or characters.
 pub(super) fn size(known: &KnownValue<'_>) -> Option<(i128, i128)> {
     match known {
         KnownValue::Text(text) => Some((text.length_min.max(0), text.length_max)),
@@ -161,7 +161,7 @@ pub(super) fn size(known: &KnownValue<'_>) -> Option<(i128, i128)> {
     }
 }
 
-/// What a strict function makes of its arguments, and whether it may end in an error; `None` where nothing is known of it.
+/// The result of a strict function, and whether it may end in an error; `None` if nothing is known about it.
 pub(super) fn apply<'s>(function: &str, arguments: &[&KnownValue<'s>]) -> Option<(KnownValue<'s>, bool)> {
     let truth = |truth: Truth| Some((KnownValue::Truth(truth), false));
     match (function, arguments) {
@@ -193,13 +193,13 @@ pub(super) fn apply<'s>(function: &str, arguments: &[&KnownValue<'s>]) -> Option
     }
 }
 
-/// An integer between these; beyond 64 bits there is an error instead.
+/// An integer between these bounds, and whether the result may exceed 64 bits, which is an error.
 pub(super) fn integer<'s>(min: i128, max: i128) -> (KnownValue<'s>, bool) {
     let (least, most) = (i128::from(i64::MIN), i128::from(i64::MAX));
     (KnownValue::Int { min: min.clamp(least, most), max: max.clamp(least, most) }, min < least || max > most)
 }
 
-/// A number as a range of floating-point numbers, where that is exact.
+/// A number as a range of floating-point numbers, if that is exact.
 pub(super) fn range(known: &KnownValue<'_>) -> Option<(f64, f64)> {
     match known {
         KnownValue::Double { min, max } => Some((*min, *max)),
@@ -223,7 +223,7 @@ fn equal(left: &KnownValue<'_>, right: &KnownValue<'_>) -> Truth {
     match (left, right) {
         (KnownValue::Nothing, _) | (_, KnownValue::Nothing) => Truth::EITHER,
         (KnownValue::Null, KnownValue::Null) => Truth::of(true),
-        // What may be null is not known at all.
+        // A value that may be null is never `Null` here: nothing is known about it.
         (KnownValue::Null, _) | (_, KnownValue::Null) => Truth::of(false),
         (KnownValue::Truth(left), KnownValue::Truth(right)) => Truth {
             may_hold: (left.may_hold && right.may_hold) || (left.may_fail && right.may_fail),
@@ -254,7 +254,7 @@ fn is_among(value: &KnownValue<'_>, elements: &[KnownValue<'_>]) -> Truth {
     let each: Vec<Truth> = elements.iter().map(|element| equal(value, element)).collect();
     let truth =
         Truth { may_hold: each.iter().any(|equal| equal.may_hold), may_fail: each.iter().all(|equal| equal.may_fail) };
-    // One of several that all are there is there, whichever it is.
+    // If all possible values are in the list, so is the value.
     let KnownValue::Text(TextLength { options: Some(options), .. }) = value else { return truth };
     let is_there = |option: &String| {
         elements.iter().any(|element| match element {
@@ -265,7 +265,7 @@ fn is_among(value: &KnownValue<'_>, elements: &[KnownValue<'_>]) -> Truth {
     Truth { may_fail: truth.may_fail && !options.iter().all(is_there), ..truth }
 }
 
-/// What is known of a value that is one or the other.
+/// What is known about a value that is one of the two.
 pub(super) fn joined<'s>(left: &KnownValue<'s>, right: &KnownValue<'s>) -> KnownValue<'s> {
     match (left, right) {
         (KnownValue::Truth(left), KnownValue::Truth(right)) => KnownValue::Truth(Truth {

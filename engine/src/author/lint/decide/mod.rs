@@ -1,11 +1,12 @@
-//! What a rule can come to, whatever the object, as far as its schema tells.
+//! The possible results of a rule for any object, as far as its schema tells.
 //!
-//! In: a checked rule and the node that it stands at. Out: whether it may hold, may fail and may end in an error, and which
-//! optional fields it reads without asking for them first. Known of a value are its bounds, its enum, and whether it is
-//! required or has a default; what functions make of it is not, so most rules may come to anything.
+//! Input: a checked rule and the node that it is about. Output: whether it may be true, may be false and may end in an
+//! error, and which optional fields it reads without testing for them first. Known about a value are its bounds, its
+//! enum, and whether it is required or has a default. Little is known about the results of functions, so most rules may
+//! have any result.
 //!
-//! INVARIANT: what a rule does to an object that its schema lets in is among what is told here. Too much may be told, never
-//! too little: a test holds that over the objects of the corpus.
+//! INVARIANT: the result of a rule for an object that its schema accepts is among the results reported here. Too many
+//! may be reported, never too few: a test checks that for the objects of the corpus.
 
 mod facts;
 mod known;
@@ -24,30 +25,32 @@ use known::{
     FieldPath, KnownValue, SchemaCursor, Truth, ValueAccess, apply, constant_value, integers, joined, size, text,
 };
 
-/// How many nodes are looked at. A part of a condition is looked at anew for each fact that may precede it.
+/// The maximum number of nodes that are visited. A part of a condition is visited again for each fact that may precede
+/// it.
 const STEPS_MAX: usize = 20_000;
 
-/// What a rule can come to.
+/// The possible results of a rule.
 #[derive(Debug)]
 pub struct RuleDecision {
     /// Whether some value makes it true.
     pub may_hold: bool,
     /// Whether some value makes it false.
     pub may_fail: bool,
-    /// Whether some value makes it fail to evaluate.
+    /// Whether some value makes its evaluation fail.
     pub may_break: bool,
-    /// Optional fields, as expressions, whose absence ends the rule in an error.
+    /// The optional fields, as expressions, whose absence makes the evaluation fail.
     pub absent: BTreeSet<String>,
-    /// Places in the schema whose values the rule looks at.
+    /// The paths in the schema of the values that the rule reads.
     pub read: Vec<Vec<SchemaStep>>,
 }
 
-/// Decides on `rule`, an expression with its macros expanded, at a node that is `steps` below the root of its schema.
+/// Determines the possible results of `rule`, an expression with its macros expanded, at a node that is `steps` below
+/// the root of its schema.
 pub fn decide(rule: &Expr, node: &Structural, is_resource: bool, steps: &[SchemaStep]) -> RuleDecision {
     decide_without(rule, node, is_resource, steps, &HashSet::new())
 }
 
-/// The same, where there is nothing at the places `never`, by their steps from the root.
+/// Does the same if there are no values at the paths `never`, given as steps from the root.
 pub fn decide_without(
     rule: &Expr,
     node: &Structural,
@@ -59,13 +62,14 @@ pub fn decide_without(
     decide_on(rule, (node, is_resource), access, never)
 }
 
-/// Decides on an expression that reads a resource as `variable`; of other variables nothing is known.
+/// Determines the possible results of an expression that reads a resource as `variable`; nothing is known about other
+/// variables.
 pub fn decide_named(expr: &Expr, variable: &str, root: &Structural) -> RuleDecision {
     let access = ValueAccess { path: vec![variable.to_owned()], steps: Vec::new() };
     decide_on(expr, (root, true), access, &HashSet::new())
 }
 
-/// Decides on an expression that reads a node as the variable that `access` begins with.
+/// Determines the possible results of an expression that reads a node as the variable at the start of `access`.
 fn decide_on(
     expr: &Expr,
     (node, is_resource): (&Structural, bool),
@@ -87,13 +91,13 @@ fn decide_on(
     }
 }
 
-/// What may come of an expression.
+/// The possible results of an expression.
 #[derive(Clone, Debug)]
 struct PossibleResults<'s> {
     known: KnownValue<'s>,
-    /// Whether it may end in an error other than by an absent field.
+    /// Whether it may end in an error for a reason other than an absent field.
     breaks: bool,
-    /// Fields whose absence ends it in an error.
+    /// The fields whose absence makes it end in an error.
     absent: BTreeSet<FieldPath>,
 }
 
@@ -113,7 +117,7 @@ impl<'s> PossibleResults<'s> {
         self.breaks || !self.absent.is_empty()
     }
 
-    /// This value, if neither it nor `others` end in an error: functions are strict.
+    /// Adds the errors of `others`, the arguments: functions are strict.
     fn after(mut self, others: &[PossibleResults<'s>]) -> Self {
         for other in others {
             self.breaks |= other.breaks;
@@ -126,7 +130,7 @@ impl<'s> PossibleResults<'s> {
 struct DecisionWalk<'n> {
     steps_left: usize,
     read: Vec<Vec<SchemaStep>>,
-    /// Where no value can be.
+    /// The paths at which there cannot be a value.
     never: &'n HashSet<Vec<SchemaStep>>,
 }
 
@@ -135,7 +139,7 @@ impl DecisionWalk<'_> {
         if !self.read.contains(&access.steps) {
             self.read.push(access.steps.clone());
         }
-        // Values that may be null, and those of several types, are not looked into.
+        // Values that may be null, or that have several types, are not analysed.
         if schema.generic.nullable || schema.extensions.int_or_string {
             return KnownValue::Nothing;
         }
@@ -242,8 +246,8 @@ impl DecisionWalk<'_> {
         }
     }
 
-    /// `left || right`, where one that holds decides, or `left && right`, where one that fails does: whatever the other
-    /// comes to, be it an error.
+    /// The results of `left || right`, which a true operand decides, or `left && right`, which a false one decides,
+    /// whatever the other's result is, even an error.
     fn junction<'s>(&mut self, operands: [&Expr; 2], decisive: bool, scope: &DecisionScope<'s>) -> PossibleResults<'s> {
         let [left, right] = operands;
         let decides = |outcome: &PossibleResults<'_>| outcome.truth().may_be(decisive);
@@ -297,7 +301,7 @@ impl DecisionWalk<'_> {
         outcome.unwrap_or(PossibleResults::sure(KnownValue::Truth(Truth::NEITHER))).after(&[decided])
     }
 
-    /// What macros make: `all` and `exists` are understood, of others only what they read.
+    /// The results of a macro: `all` and `exists` are analysed; for others only what they read.
     fn fold<'s>(&mut self, fold: &Comprehension, scope: &DecisionScope<'s>) -> PossibleResults<'s> {
         let range = self.outcome(&fold.iter_range, scope);
         let is_binding = matches!(&fold.iter_range.kind, ExprKind::List(list) if list.elements.is_empty());
@@ -315,7 +319,7 @@ impl DecisionWalk<'_> {
         if let Some(condition) = condition_of(&fold.loop_step) {
             let tested = self.outcome(condition, &within);
             if size_max == 0 || !tested.truth().may_hold {
-                // Nothing is ever added.
+                // Nothing is ever added to the accumulator.
                 let start = self.outcome(&fold.accu_init, scope);
                 let ended = scope.with_variable(&fold.accu_var, start.known.clone());
                 return self.outcome(&fold.result, &ended).after(&[range, tested, start]);
@@ -366,7 +370,7 @@ impl DecisionWalk<'_> {
         })
     }
 
-    /// What stands at an index; nothing is known behind one that is computed.
+    /// The value at an index; nothing is known about a computed one.
     fn indexed<'s>(&mut self, holder: &KnownValue<'s>, index: &Expr) -> KnownValue<'s> {
         match (holder, index_of(index)) {
             (KnownValue::Node(node), Some(step)) => {
@@ -390,7 +394,7 @@ impl DecisionWalk<'_> {
     }
 }
 
-/// The condition without which a step leaves what was gathered as it is, as in `filter` and `exists_one`.
+/// The condition of a step that otherwise leaves the accumulator unchanged, as in `filter` and `exists_one`.
 fn condition_of(step: &Expr) -> Option<&Expr> {
     match &step.kind {
         ExprKind::Call(call) if call.function == operators::CONDITIONAL && is_accumulator(call.args.last()) => {
@@ -408,15 +412,15 @@ fn is_accumulator(argument: Option<&Expr>) -> bool {
 struct Property<'s> {
     schema: &'s Structural,
     access: ValueAccess,
-    /// It is required, or has a default.
+    /// Whether it is required or has a default.
     is_always_there: bool,
 }
 
-/// The property that expressions call `field`; `None` where nothing is known of it.
+/// The property that expressions call `field`; `None` if nothing is known about it.
 fn property<'s>(holder: &KnownValue<'s>, field: &str) -> Option<Property<'s>> {
     let KnownValue::Node(node) = holder else { return None };
     let name = unescape(field)?;
-    // The server knows more of these than the schema does.
+    // The server knows more about these than the schema does.
     if node.is_resource && ["apiVersion", "kind", "metadata"].contains(&name.as_ref()) {
         return None;
     }
@@ -431,7 +435,7 @@ fn property<'s>(holder: &KnownValue<'s>, field: &str) -> Option<Property<'s>> {
     })
 }
 
-/// Whether all that passes has the field `name`.
+/// Whether every valid value has the field `name`.
 fn requires(values: &ValueValidation, name: &str) -> bool {
     let all_require = |nested: &[NestedValueValidation]| {
         !nested.is_empty() && nested.iter().all(|nested| requires(&nested.value_validation, name))

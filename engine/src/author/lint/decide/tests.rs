@@ -1,4 +1,4 @@
-//! Rules that always or never hold.
+//! Tests of rules that are always or never true.
 
 use super::*;
 use crate::schema::convert::to_structural;
@@ -20,7 +20,7 @@ properties:
   free: {type: integer, nullable: true, minimum: 1}
 ";
 
-/// `holds`, `fails` and `breaks`, as far as they may happen, and the fields that are read without asking.
+/// Checks which of `holds`, `fails` and `breaks` are possible, and the fields that are read without a test.
 #[track_caller]
 fn check(rule: &str, expected: &str) {
     let schema = json_schema::decode(&yaml::decode(SCHEMA).expect("the test is YAML")).expect("and a schema").0;

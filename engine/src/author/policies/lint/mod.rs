@@ -1,6 +1,6 @@
 //! What is odd about policies and bindings: what does nothing, and what does not fit.
 //!
-//! In: manifests, as they lie together. Out: findings, each with the manifest that it is about. A finding is a fact about
+//! Input: manifests, as they lie together. Output: findings, each with the manifest that it is about. A finding is a fact about
 //! these manifests; what else a cluster has is not known.
 
 mod dead;

@@ -1,4 +1,4 @@
-//! The estimated cost of a call by the sizes of its arguments, and what is known of its result.
+//! The estimated cost of a call by the sizes of its arguments, and what is known about its result.
 
 use super::Coster;
 use super::sizes::EntrySizes;
@@ -59,7 +59,7 @@ impl<'e> Sizes<'_, 'e> {
         self.nodes.is_empty()
     }
 
-    /// How many arguments there are.
+    /// The number of arguments.
     pub fn count(&self) -> usize {
         self.nodes.len()
     }

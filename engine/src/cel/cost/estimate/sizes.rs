@@ -1,4 +1,4 @@
-//! What is known of the size of values: from literals, from the schema, from the values of variables.
+//! What is known about the sizes of values: from literals, from the schema, from the values of variables.
 
 use super::Coster;
 use crate::cel::ast::{Comprehension, Constant, Expr, ExprId, ExprKind};

@@ -1,4 +1,4 @@
-//! Attributes: a value, and the way from there to what is asked for.
+//! Attributes: a value, and the path from it to a part of it.
 
 use super::{Machine, StepResult, is_over};
 use crate::cel::cost::model;
@@ -25,8 +25,8 @@ impl<'a> Machine<'a, '_> {
         value
     }
 
-    /// Follows an attribute. Its qualifiers cost, and what its root and its keys cost on their own; the attribute itself
-    /// costs only where it stands for itself.
+    /// Resolves an attribute. Its qualifiers have a cost, and so do its root and its keys; the attribute itself only
+    /// has one if it is used by itself.
     fn resolve(&mut self, attribute: &'a Attribute) -> StepResult<'a> {
         let mut value = match &attribute.root {
             Root::Variable(place) => self.variable(*place)?,
@@ -64,7 +64,7 @@ impl<'a> Machine<'a, '_> {
         Ok(if is_optional { Value::optional_of(value) } else { value })
     }
 
-    /// What `qualifier` leads to from `value`; nothing only if that `may_miss`.
+    /// The part of `value` at `qualifier`; `None` only if it `may_miss`.
     fn qualify(
         &mut self,
         value: &Value<'a>,
@@ -103,7 +103,7 @@ impl<'a> Machine<'a, '_> {
     }
 }
 
-/// The field `name` of what is part of an object; one that was not set is null.
+/// The field `name` of a part of an object; null if it was not set.
 fn part<'a>(value: &Value<'a>, name: &str, may_miss: bool) -> Result<Option<Value<'a>>, EvalError> {
     let found = match value {
         Value::Struct(object) => object.select(name),

@@ -1,4 +1,4 @@
-//! Calls of functions: their arguments, what they come to, and what they cost.
+//! Calls of functions: their arguments, their results and their costs.
 
 use super::{Machine, StepResult, is_over};
 use crate::cel::cost::formula::{Formula, Wants};
@@ -11,9 +11,9 @@ use crate::cel::eval::value::Value;
 
 /// The arguments of a call, as far as they were evaluated.
 struct Arguments<A> {
-    /// Null stands for what failed.
+    /// The values; null for an argument that failed.
     values: A,
-    /// The first failure, and the place of the last.
+    /// The first failure, and the index of the last one.
     failed: Option<(EvalError, usize)>,
 }
 
@@ -22,15 +22,15 @@ impl<'a, A: AsRef<[Value<'a>]> + AsMut<[Value<'a>]>> Arguments<A> {
         Arguments { values, failed: None }
     }
 
-    /// Sets the argument at `place`, or that it failed.
+    /// Sets the argument at `place`, or records its failure.
     ///
     /// # Errors
-    /// If the failure ends the call.
+    /// The failure ends the call.
     fn set(&mut self, call: &CallNode, place: usize, outcome: StepResult<'a>) -> Result<(), EvalError> {
         match outcome {
             Ok(argument) => self.values.as_mut()[place] = argument,
             Err(error) if error.is_final() => return Err(error),
-            // The cost is lost unless all arguments were looked at.
+            // There is no cost unless all arguments were evaluated.
             Err(error) if call.stops_at_failure && place + 1 < call.arguments.len() => return Err(error),
             Err(error) => {
                 let first = self.failed.take().map_or(error, |(first, _)| first);
@@ -53,7 +53,7 @@ impl<'a> Machine<'a, '_> {
         }
     }
 
-    /// A call that is most often one of a few: these are done here, where the value just lies.
+    /// Evaluates a call with one argument. The most frequent functions are computed here, where the value already is.
     fn call_with_one(&mut self, call: &'a CallNode, shortcut: Shortcut, argument: &'a PlanNode) -> StepResult<'a> {
         let value = self.evaluate(argument);
         let size = match (shortcut, &value) {
@@ -73,7 +73,7 @@ impl<'a> Machine<'a, '_> {
         Ok(Value::Int(size as i64))
     }
 
-    /// As [`Machine::call_with_one`].
+    /// Evaluates a call with two arguments, like [`Machine::call_with_one`].
     fn call_with_two(
         &mut self,
         call: &'a CallNode,
@@ -109,7 +109,7 @@ impl<'a> Machine<'a, '_> {
         self.invoke(call, &mut arguments)
     }
 
-    /// Calls with `arguments`, unless one failed, and charges for it.
+    /// Calls the function with `arguments`, unless one failed, and charges for it.
     fn invoke<A: AsRef<[Value<'a>]>>(&mut self, call: &'a CallNode, arguments: &mut Arguments<A>) -> StepResult<'a> {
         let values = arguments.values.as_ref();
         let (failed_at, mut result) = match arguments.failed.take() {
@@ -134,7 +134,7 @@ impl<'a> Machine<'a, '_> {
 }
 
 impl<'a> Machine<'a, '_> {
-    /// Ends what compares all pairs of items before it does so, where that costs too much in any case.
+    /// Ends a call that compares all pairs of items before it starts, if it costs too much in any case.
     fn refuse_pairs(&mut self, cost: &Cost, values: &[Value<'a>]) -> Result<(), EvalError> {
         match cost {
             Cost::BySize(formula) if formula.compares_pairs => {
@@ -149,7 +149,7 @@ impl<'a> Machine<'a, '_> {
     }
 }
 
-/// Whether the reference can price a call at all: it insists on lists where it goes through them. `failed_at` is the
+/// Checks whether the reference can price a call at all: it requires lists if it traverses them. `failed_at` is the
 /// last argument without a value.
 fn check_priceable(formula: &Formula, values: &[Value<'_>], failed_at: Option<usize>) -> Result<(), EvalError> {
     let (place, wanted) = match formula.wants {

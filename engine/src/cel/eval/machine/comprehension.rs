@@ -1,4 +1,4 @@
-//! Comprehensions: rounds over a list or a map, with variables in slots.
+//! Comprehensions: iterations over a list or a map, with variables in slots.
 
 use super::{Local, Machine, StepResult, is_over};
 use crate::cel::cost::model;
@@ -30,13 +30,13 @@ impl<'a> Machine<'a, '_> {
         self.evaluate(&fold.result)
     }
 
-    /// `all` and `exists`, with the costs of the comprehensions that they are: the accumulator is read before each round
-    /// to see whether it is decided, in the round, and in the end.
+    /// Evaluates `all` and `exists`, with the costs of the comprehensions that they are: the accumulator is read before
+    /// each iteration to see whether it is decided, in the iteration, and in the end.
     #[inline(never)]
     pub(super) fn quantify(&mut self, quantifier: &'a Quantifier) -> StepResult<'a> {
         let range = self.evaluate(&quantifier.range)?;
         let decisive = quantifier.decisive;
-        // `exists` negates the accumulator before it looks at it.
+        // `exists` negates the accumulator before testing it.
         let condition_steps = if decisive { 3 } else { 2 };
         let (mut decided, mut failed) = (false, None);
         self.each(&range, quantifier.first, quantifier.second, |machine| {
@@ -60,7 +60,7 @@ impl<'a> Machine<'a, '_> {
         }
     }
 
-    /// Runs `round` with each item or entry of `range` in the slots, until it says that it was the last.
+    /// Runs `round` with each item or entry of `range` in the slots, until it returns false.
     fn each(
         &mut self,
         range: &Value<'a>,
@@ -115,13 +115,13 @@ impl<'a> Machine<'a, '_> {
 
     fn set_item(&mut self, slot: usize, list: &List<'a>, index: usize) {
         match &mut self.locals[slot] {
-            // Only the index changes from round to round.
+            // Only the index changes between iterations.
             Local::Item { index: place, .. } if index > 0 => *place = index,
             local => *local = Local::Item { list: list.clone(), index },
         }
     }
 
-    /// Takes the accumulator out of its slot, so that nothing else holds it.
+    /// Takes the accumulator out of its slot, so that nothing else references it.
     fn take_accumulator(&mut self, slot: usize) -> StepResult<'a> {
         match std::mem::take(&mut self.locals[slot]) {
             Local::Set(value) => value,
@@ -177,7 +177,7 @@ impl<'a> Machine<'a, '_> {
     }
 }
 
-/// `map` with one more entry, of a key that it does not have yet.
+/// Adds an entry to `map`, with a key that it does not have yet.
 fn insert_new<'a>(map: Map<'a>, key: Value<'a>, value: Value<'a>) -> Result<Map<'a>, EvalError> {
     if map.contains(&key)? {
         return Err(EvalError::new(format!("insert failed: key {} already exists", show(&key))));

@@ -1,4 +1,4 @@
-//! Lists, maps and messages that an expression writes down.
+//! Lists, maps and messages that an expression constructs.
 
 use super::{Machine, StepResult};
 use crate::cel::eval::error::EvalError;

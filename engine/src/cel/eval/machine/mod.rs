@@ -1,8 +1,7 @@
-//! The interpreter: walks the compiled form and counts what it costs.
+//! The interpreter: evaluates the compiled form and counts its cost.
 //!
-//! Costs are counted as the reference counts them, step by step, and whether or not a step fails: a part of an
-//! expression that is not evaluated costs nothing, and an evaluation stops as soon as it costs more than its limit.
-//! Source: cel-go 0.29, `interpreter/runtimecost.go`, with the options of Kubernetes (constants folded, presence tests free).
+//! Costs are counted as the reference counts them, step by step, whether or not a step fails: a part of an expression
+//! that is not evaluated costs nothing, and an evaluation stops as soon as it costs more than its limit.
 
 mod attribute;
 mod call;
@@ -71,7 +70,7 @@ fn is_over<T>(outcome: &Result<T, EvalError>) -> bool {
     outcome.as_ref().is_err_and(EvalError::is_final)
 }
 
-/// Steps that are counted for a cost: one that is over every limit is not taken.
+/// The maximum number of work steps that are counted for a cost: the work for a cost above every limit is not done.
 const STEPS_PER_CHARGE_MAX: usize = 1 << 20;
 
 impl<'a, 'm> Machine<'a, 'm> {
@@ -81,7 +80,7 @@ impl<'a, 'm> Machine<'a, 'm> {
         Machine { names, variables, composed: None, locals, scope: CallScope::default(), cost: 0, limit }
     }
 
-    /// The same with variables that are evaluated on use.
+    /// Adds variables that are evaluated on use.
     pub(super) fn with_composed(mut self, composed: Option<&'m dyn Compose<'a>>) -> Self {
         self.composed = composed;
         self
@@ -103,12 +102,13 @@ impl<'a, 'm> Machine<'a, 'm> {
         self.cost.saturating_add(cost) <= self.limit
     }
 
-    /// Charges steps of cost 1, which end with the first that is too much.
+    /// Charges steps of cost 1; the first one that exceeds the limit ends the evaluation.
     fn charge_steps(&mut self, steps: u64) -> Result<(), LimitExceeded> {
         self.charge(steps).inspect_err(|_| self.cost = self.limit.saturating_add(1))
     }
 
-    /// Charges for a step with this `outcome`, which becomes the end if that is too much; an end is not charged.
+    /// Charges for a step with this `outcome`, which becomes the final error if the limit is exceeded; a final error is
+    /// not charged.
     fn charge_for(&mut self, outcome: &mut StepResult<'a>, cost: u64) {
         if !is_over(outcome)
             && let Err(exceeded) = self.charge(cost)
@@ -117,8 +117,8 @@ impl<'a, 'm> Machine<'a, 'm> {
         }
     }
 
-    /// The value of `node`. This only finds out whose step it is: each step is a function of its own, never inlined, so
-    /// that none pays for the stack and the registers of another.
+    /// Evaluates `node`. This only dispatches: each step is a separate function, never inlined, so that none pays for
+    /// the stack and the registers of another.
     pub(super) fn evaluate(&mut self, node: &'a PlanNode) -> StepResult<'a> {
         work::step();
         match node {
@@ -195,7 +195,7 @@ impl<'a, 'm> Machine<'a, 'm> {
         }
     }
 
-    /// The variable in `slot`, for `cost`.
+    /// Reads the variable in `slot`, for `cost`.
     #[inline(never)]
     fn local(&mut self, slot: usize, cost: u64) -> StepResult<'a> {
         if let Local::Pending(init) = self.locals[slot] {
@@ -212,7 +212,7 @@ impl<'a, 'm> Machine<'a, 'm> {
         }
     }
 
-    /// `&&`, which `false` decides, or `||`, which `true` does. Errors count only if nothing decides.
+    /// Evaluates `&&`, which `false` decides, or `||`, which `true` does. Errors only count if nothing decides.
     #[inline(never)]
     fn logical(&mut self, terms: &'a [PlanNode; 2], decisive: bool) -> StepResult<'a> {
         let mut failed = None;
@@ -238,12 +238,12 @@ impl<'a, 'm> Machine<'a, 'm> {
         if is_over(&right) {
             return right;
         }
-        // A side that failed counts as a scalar.
+        // An operand that failed counts as a scalar.
         let [first, second] = [&left, &right].map(|side| side.as_ref().unwrap_or(&Value::Null));
         let size = second.content_size();
         self.charge(if how.is_by_size { comparison(first.content_size(), size) } else { equality(first, size) })?;
         let equal = left?.is(&right?);
-        // Values that can't be compared are not equal.
+        // Values that cannot be compared are not equal.
         if how.is_equals { equal.map(Value::Bool) } else { Ok(Value::Bool(equal != Ok(true))) }
     }
 }

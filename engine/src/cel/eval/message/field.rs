@@ -1,4 +1,4 @@
-//! The fields of messages: which values they take.
+//! The fields of messages: the values that they accept.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use thiserror::Error;
 use crate::cel::eval::error::EvalError;
 use crate::cel::eval::value::Value;
 
-/// `value` as the `field` of the message `google.protobuf.{message}` holds it: the types of fields are not those of what
-/// is known at run time alone.
+/// Converts `value` to the value of `field` in the message `google.protobuf.{message}`: the types of fields are
+/// stricter than the types known at run time.
 ///
 /// # Errors
-/// If the field does not hold such values, in the words of the reference.
+/// The field does not accept the value; the message is the reference's.
 pub(super) fn value<'a>(message: &str, field: &str, value: Value<'a>) -> Result<Value<'a>, EvalError> {
     let whole = format!("google.protobuf.{message}.{field}");
     match (field, &value) {
@@ -30,7 +30,7 @@ pub(super) fn value<'a>(message: &str, field: &str, value: Value<'a>) -> Result<
         .map_err(|why| EvalError::new(format!("field type conversion error for {whole} value type: {why}")))
 }
 
-/// The type that Go has for a field.
+/// The Go type of a field.
 fn go_type(message: &str, field: &str) -> Option<&'static str> {
     Some(match (message, field) {
         ("BoolValue", _) | (_, "bool_value") => "bool",
@@ -49,7 +49,7 @@ fn go_type(message: &str, field: &str) -> Option<&'static str> {
     })
 }
 
-/// Why a value is not of a type of Go, in the words of the reference.
+/// Why a value does not have a Go type, with the reference's messages.
 #[derive(Debug, Error)]
 enum NativeError {
     #[error("type conversion error from {from} to '{to}'")]

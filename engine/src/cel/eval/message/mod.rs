@@ -1,4 +1,4 @@
-//! Messages of `google.protobuf` that stand for values of the language.
+//! Messages of `google.protobuf` that become CEL values.
 
 mod field;
 
@@ -12,7 +12,7 @@ use super::value::{Duration, Opaque, Timestamp, Value};
 use crate::cel::types::EMPTY;
 use crate::cel::types::Type;
 
-/// The largest integer that JSON readers with doubles only can tell from its neighbours.
+/// The largest integer that a double represents without ambiguity.
 const SAFE_INT_MAX: i64 = (1 << 53) - 1;
 
 /// `google.protobuf.Empty{}`
@@ -40,7 +40,7 @@ impl Opaque for Empty {
 /// The value of the message called `name`.
 ///
 /// # Errors
-/// If a field does not fit its type, or holds what JSON can't; if no such message can be made.
+/// A field does not fit its type or contains a value that JSON cannot represent, or no such message can be made.
 pub(super) fn value<'a>(name: &str, fields: Vec<(&str, Value<'a>)>) -> Result<Value<'a>, EvalError> {
     let Some(name) = name.strip_prefix("google.protobuf.") else {
         return Err(EvalError::new(format!("unknown type '{name}'")));
@@ -97,7 +97,7 @@ pub(super) fn value<'a>(name: &str, fields: Vec<(&str, Value<'a>)>) -> Result<Va
     })
 }
 
-/// `value` as it comes back from JSON: numbers are doubles, or texts where these would not do.
+/// Converts `value` as if through JSON: numbers become doubles, or strings if a double would be ambiguous.
 fn json<'a>(value: &Value<'a>) -> Result<Value<'a>, EvalError> {
     Ok(match value {
         Value::Null | Value::Bool(_) | Value::Double(_) | Value::String(_) => value.clone(),

@@ -1,7 +1,7 @@
 //! The volumes of a pod: their names and sources.
 //!
-//! In: the field `volumes` of a pod's spec, in the form that its Go type gives it. Out: the errors, and the volumes
-//! that containers may mount. The sources that persistent volumes have, too, are checked by the same functions.
+//! Input: the field `volumes` of a pod's spec, in the form that its Go type gives it. Output: the errors, and the
+//! volumes that containers may mount. The sources that persistent volumes have, too, are checked by the same functions.
 //!
 //! Source: `ValidateVolumes` in `pkg/apis/core/validation` of Kubernetes 1.36, with the types of 1.37.
 

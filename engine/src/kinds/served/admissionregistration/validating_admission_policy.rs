@@ -1,4 +1,5 @@
-//! ValidatingAdmissionPolicy, admissionregistration.k8s.io/v1, and v1beta1 and v1alpha1 of older minors: expressions that objects must meet.
+//! ValidatingAdmissionPolicy, admissionregistration.k8s.io/v1, and v1beta1 and v1alpha1 in older minor versions:
+//! expressions that objects must satisfy.
 //!
 //! Source: `pkg/apis/admissionregistration/validation`, release 1.36.
 
@@ -125,7 +126,7 @@ fn validate(minor: Minor, object: &Value, old: Option<&Value>) -> ErrorList {
     errors
 }
 
-/// Annotations as Go's internal type has their fields.
+/// Formats the audit annotations with the field names of Go's internal type.
 fn show_annotations(annotations: &FieldRef<'_>) -> String {
     let shown = annotations.items().map(|annotation| {
         object! { "Key" => annotation.text_of("key"), "ValueExpression" => annotation.text_of("valueExpression") }

@@ -1,5 +1,5 @@
-//! ValidatingAdmissionPolicyBinding, admissionregistration.k8s.io/v1, and v1beta1 and v1alpha1 of older minors: where a
-//! policy applies, and with which parameters.
+//! ValidatingAdmissionPolicyBinding, admissionregistration.k8s.io/v1, and v1beta1 and v1alpha1 in older minor versions:
+//! where a policy applies, and with which parameters.
 //!
 //! Source: `pkg/apis/admissionregistration/validation`, release 1.36.
 

@@ -33,17 +33,17 @@ spec:
 
 struct CustomResourceDefinition;
 
-/// The definition in a value that has passed [`Strategy::decode`] before.
+/// Reads the definition from a value that has already passed [`Strategy::decode`].
 fn typed(version: &ServedVersion, object: &Value) -> Definition {
     definition::read_in(version.minor, object)
 }
 
-/// The same if the result does not depend on the version of Kubernetes.
+/// Does the same where the result does not depend on the version of Kubernetes.
 fn typed_newest(object: &Value) -> Definition {
     definition::read_in(Minor::NEWEST, object)
 }
 
-/// Changes the typed form of `object`; fields outside the type stay.
+/// Applies `change` to the typed form of `object`; fields that are not in the type are lost.
 fn change(version: &ServedVersion, object: &mut Value, change: impl FnOnce(&mut Definition)) {
     let mut definition = typed(version, object);
     change(&mut definition);

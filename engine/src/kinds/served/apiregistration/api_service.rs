@@ -1,7 +1,7 @@
 //! APIService, apiregistration.k8s.io/v1.
 //!
-//! There is one for each version of each group that the server serves itself. Others are stored and validated, but never
-//! available: nothing is aggregated here.
+//! There is one for each version of each group that the server serves itself. Others are stored and validated, but
+//! never available: this server does not aggregate other servers.
 //!
 //! Source: `pkg/apis/apiregistration` and `pkg/registry/apiservice` of `k8s.io/kube-aggregator`, release 1.37.
 
@@ -17,7 +17,7 @@ use crate::value::{Map, Value, base64, go_quote};
 
 const GROUP: &str = "apiregistration.k8s.io";
 
-/// The label that states who created it: the server creates one for each served version.
+/// The label that tells whether the server created the object: it creates one for each version that it serves.
 const MANAGED_LABEL: &str = "kube-aggregator.kubernetes.io/automanaged";
 
 const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
@@ -76,7 +76,7 @@ fn local(group: &str, version: &str, is_built_in: bool, now: &str) -> Value {
     }
 }
 
-/// The fields that the server owns in an object that it makes: the label and the spec.
+/// The fields that the server owns in an object that it creates: the label and the spec, as `fieldsV1`.
 fn fields_of_local(spec: &Value) -> Value {
     let label = object! { "." => object! {}, format!("f:{MANAGED_LABEL}") => object! {} };
     let mut of_spec = Map::new();
@@ -181,7 +181,7 @@ fn validate(object: &Value) -> ErrorList {
     errors
 }
 
-/// The name consists of the version and the group, and so does the required name.
+/// Validates the metadata; the name must be `required`, which consists of the version and the group.
 fn validate_metadata(object: &Value, required: &str) -> ErrorList {
     let check = |name: &str, _: bool| {
         let faults = names::is_path_segment(name, false);

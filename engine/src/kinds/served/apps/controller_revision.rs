@@ -62,7 +62,7 @@ fn validate(revision: &Value) -> ErrorList {
     errors
 }
 
-/// The owner of the revision: `statefulset.apps/web`.
+/// The controller that owns the revision: `statefulset.apps/web`.
 fn controller(revision: &Value) -> String {
     let owners = revision.items_at(&["metadata", "ownerReferences"]);
     let controls = |owner: &&Value| owner.get("controller").and_then(Value::as_bool) == Some(true);

@@ -1,6 +1,6 @@
 //! DaemonSet, apps/v1.
 //!
-//! Go keeps the generation of the template in a field of its internal type; v1 has an annotation for it.
+//! Go keeps the template's generation in a field of its internal type; v1 has an annotation for it.
 //!
 //! Source: defaults, conversion, validation, strategy and columns of Kubernetes 1.37.
 
@@ -14,7 +14,7 @@ use crate::meta::field_ref::FieldRef;
 use crate::meta::{names, parse_int};
 use crate::value::Value;
 
-/// How often the template has changed.
+/// The annotation with the number of times that the template has changed.
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 const ROLLING_UPDATE: &str = "RollingUpdate";
 const ON_DELETE: &str = "OnDelete";
@@ -54,7 +54,7 @@ impl Strategy for DaemonSet {
         let given = object.at(&["metadata", "annotations", TEMPLATE_GENERATION]).and_then(Value::as_str);
         let generation = given.map_or(Ok(0), parse_int).map_err(|error| ReadError::Internal(error.to_string()))?;
         set_template_generation(object, generation);
-        // Amounts that are not there are zero in the internal type.
+        // Absent amounts are zero in the internal type.
         if let Some(rolling) = object.at_mut(&["spec", "updateStrategy", "rollingUpdate"]).filter(|it| !it.is_null()) {
             defaults::set_pointer(rolling, "maxUnavailable", 0);
             defaults::set_pointer(rolling, "maxSurge", 0);
@@ -217,7 +217,7 @@ fn validate_status(new: &FieldRef<'_>, old: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// The columns of numbers, and the fields of the status that they show.
+/// The columns with numbers, each with the field of the status that it shows.
 const NUMBERS: [(&str, &str, &str); 5] = [
     ("Desired", "desiredNumberScheduled", "How many nodes should run the pod."),
     ("Current", "currentNumberScheduled", "How many nodes run the pod that should."),

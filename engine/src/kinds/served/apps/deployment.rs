@@ -12,7 +12,7 @@ use crate::meta::field_ref::FieldRef;
 use crate::meta::{names, parse_int};
 use crate::value::Value;
 
-/// The revision that a deployment is to go back to, in a field of older versions.
+/// The annotation with the revision to roll back to, which is a field in older API versions.
 const ROLLBACK: &str = "deprecated.deployment.rollback.to";
 const RECREATE: &str = "Recreate";
 const ROLLING_UPDATE: &str = "RollingUpdate";
@@ -88,7 +88,7 @@ impl Strategy for Deployment {
         }
         template::drop_disabled_fields(version.minor, new, Some(old));
         workloads::prepare_update(new, old);
-        // They are copied to the replica sets.
+        // Annotations are copied to the replica sets.
         let annotations = |object: &Value| object.at(&["metadata", "annotations"]).cloned();
         if annotations(new) != annotations(old) {
             prepare::raise_generation(new, old);

@@ -24,10 +24,10 @@ const RETAIN: &str = "Retain";
 const DELETE: &str = "Delete";
 const RETENTIONS: [&str; 2] = ["whenDeleted", "whenScaled"];
 
-/// Fields of the spec that an update may change.
+/// The fields of the spec that an update may change.
 const CHANGEABLE: [&str; 6] =
     ["replicas", "ordinals", "template", "updateStrategy", "persistentVolumeClaimRetentionPolicy", "minReadySeconds"];
-/// This field may change, too, since that version of Kubernetes.
+/// Another field that may change, from that version of Kubernetes on.
 const HISTORY: (&str, Minor) = ("revisionHistoryLimit", Minor::of(33));
 
 pub static KINDS: [&Kind; 1] = [&Kind {
@@ -141,10 +141,10 @@ impl Strategy for StatefulSet {
     }
 }
 
-/// Checks that validation skips, as the value was there before the rule.
+/// The checks that validation skips, because the value was stored before the rule existed.
 #[derive(Clone, Copy, Default)]
 struct Leniency {
-    /// The service's name and the claims can't change, so they are as they were.
+    /// The service's name and the claims cannot change, so their names are not checked.
     keeps_names_and_claims: bool,
     skips_template: bool,
 }
@@ -247,7 +247,7 @@ fn validate_selector(field: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// The template is validated as the pods will have it, with the volumes of the claims.
+/// Validates the template as the pods will have it, with the volumes of the claims.
 fn validate_template(spec: &FieldRef<'_>, options: &template::PodValidationOptions, leniency: Leniency) -> ErrorList {
     let field = spec.field("selector");
     let Some(selector) = selector::compile(&field) else { return selector::invalid(&field, "").into() };

@@ -1,4 +1,4 @@
-//! SelfSubjectReview, authentication.k8s.io/v1, and v1beta1 and v1alpha1 of older minors.
+//! SelfSubjectReview, authentication.k8s.io/v1, and v1beta1 and v1alpha1 in older minor versions.
 
 use crate::kinds::{Kind, Review};
 

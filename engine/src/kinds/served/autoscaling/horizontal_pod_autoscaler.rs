@@ -1,4 +1,4 @@
-//! HorizontalPodAutoscaler, autoscaling/v2 and v1. It is stored and checked in v2.
+//! HorizontalPodAutoscaler, autoscaling/v2 and v1. It is stored and validated in v2.
 //!
 //! Source: defaults, conversion, validation, strategy and columns of Kubernetes 1.37.
 
@@ -17,7 +17,7 @@ use crate::meta::gate::Gate;
 use crate::meta::names;
 use crate::value::Value;
 
-/// In v2.
+/// The fields behind feature gates, by their paths in v2.
 const FEATURES: [Feature; 1] = [Feature::new(
     Gate::HpaConfigurableTolerance,
     &["spec.behavior.scaleUp.tolerance", "spec.behavior.scaleDown.tolerance"],
@@ -95,7 +95,7 @@ impl Strategy for HorizontalPodAutoscaler {
             return None;
         }
         let mut converted = convert::convert(object, api_version);
-        // Go sets them when it decodes stored objects.
+        // Go sets these defaults when it decodes stored objects.
         if let Some(behavior) = converted.at_mut(&["spec", "behavior"]).filter(|behavior| !behavior.is_null()) {
             behavior::set_defaults(behavior);
         }
@@ -116,7 +116,7 @@ impl Strategy for HorizontalPodAutoscaler {
         change_in_v2(object, |newer| {
             features::drop_fields(&FEATURES, version.minor, newer, None);
             if is_older {
-                // A new object has no status, whatever its annotations say.
+                // A new object has no status, even if annotations of v1 have one.
                 newer.make_object().remove("status");
             }
         });
@@ -130,7 +130,7 @@ impl Strategy for HorizontalPodAutoscaler {
     }
 
     fn prepare_update(&self, version: &ServedVersion, subresource: Subresource, new: &mut Value, old: &Value) {
-        // The annotations of v1 belong to the spec or the status all the same.
+        // Objects are compared in v2, because annotations of v1 belong to the spec or to the status.
         let (api_version, old) = (new.str_at(&["apiVersion"]).to_owned(), in_v2(old));
         let mut prepared = in_v2(new).into_owned();
         prepare::keep(&mut prepared, &old, self.leaves_alone(subresource));
@@ -177,7 +177,7 @@ fn in_v2(object: &Value) -> Cow<'_, Value> {
     if is_older(object) { Cow::Owned(convert::convert(object, V2)) } else { Cow::Borrowed(object) }
 }
 
-/// Changes an object in the form of v2, whichever it has.
+/// Changes an object in the form of v2, and converts it back if it is of v1.
 fn change_in_v2(object: &mut Value, change: impl FnOnce(&mut Value)) {
     if !is_older(object) {
         return change(object);

@@ -12,7 +12,7 @@ use crate::meta::minor::Minor;
 use crate::meta::{cron, names, time_zone};
 use crate::value::Value;
 
-/// Jobs have the time in their names, eleven characters more.
+/// The maximum length of a name. The names of its jobs are eleven characters longer, for the time.
 const NAME_BYTES_MAX: usize = 52;
 const POLICIES: [&str; 3] = ["Allow", "Forbid", "Replace"];
 const JOB_SPEC: [&str; 3] = ["spec", "jobTemplate", "spec"];
@@ -80,7 +80,7 @@ impl Strategy for CronJob {
         new: &Value,
         old: &Value,
     ) -> ErrorList {
-        // The reference does not look at the status at all.
+        // The reference does not validate the status at all.
         if subresource == Subresource::Status {
             return ErrorList::new();
         }
@@ -144,7 +144,7 @@ fn validate_spec(minor: Minor, cron_job: &Value, old: Option<&Value>) -> ErrorLi
     errors
 }
 
-/// `old` is the schedule before, if there was one.
+/// Validates the schedule; `old` is the schedule before the update, if any.
 fn validate_schedule(spec: &FieldRef<'_>, old: Option<&str>) -> ErrorList {
     let schedule = spec.field("schedule");
     let text = schedule.text();
@@ -191,7 +191,7 @@ fn validate_zone(zone: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// A job that the template makes gets its selector generated.
+/// Validates the spec of the job template, which must not set a selector: it will be generated.
 fn validate_job(spec: &FieldRef<'_>, options: &template::PodValidationOptions) -> ErrorList {
     let mut errors = jobs::spec::validate(spec, options);
     let (field, by_hand) = (spec.field("selector"), spec.field("manualSelector"));

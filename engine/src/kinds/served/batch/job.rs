@@ -17,7 +17,6 @@ use crate::object;
 use crate::types;
 use crate::value::Value;
 
-/// Labels with the name of the job, and those with its uid: on pods, and the last one in the selector.
 const FEATURES: [Feature; 6] = [
     Feature::new(Gate::JobManagedBy, &["spec.managedBy"]),
     Feature::new(Gate::JobSuccessPolicy, &["spec.successPolicy"]),
@@ -26,6 +25,7 @@ const FEATURES: [Feature; 6] = [
     Feature::new(Gate::JobPodReplacementPolicy, &["spec.podReplacementPolicy"]),
     Feature::new(Gate::WorkloadWithJob, &["spec.scheduling"]),
 ];
+/// The labels with the job's name, and those with its uid: on pods, and the last one also in the selector.
 const NAME_LABELS: [&str; 2] = ["job-name", "batch.kubernetes.io/job-name"];
 const UID_LABELS: [&str; 2] = ["controller-uid", UID_LABEL];
 const UID_LABEL: &str = "batch.kubernetes.io/controller-uid";
@@ -131,7 +131,7 @@ impl Strategy for Job {
     }
 
     fn complete(&self, object: &mut Value) {
-        // Go sets them when it decodes stored objects.
+        // Go sets the labels when it decodes stored objects.
         set_labels(object);
     }
 
@@ -145,7 +145,7 @@ impl Strategy for Job {
         }
     }
 
-    /// Older versions left the pods in place.
+    /// Older versions of Kubernetes left the pods in place.
     fn orphans_dependents(&self) -> bool {
         true
     }
@@ -166,7 +166,7 @@ impl Strategy for Job {
     }
 }
 
-/// A job without labels has those of its template.
+/// Gives a job without labels those of its template.
 fn set_labels(job: &mut Value) {
     let labels = job.at(&["spec", "template", "metadata", "labels"]).cloned();
     let metadata = defaults::structure(job, "metadata");
@@ -179,7 +179,7 @@ fn is_selected_by_hand(job: &Value) -> bool {
     job.at(&["spec", "manualSelector"]).and_then(Value::as_bool) == Some(true)
 }
 
-/// Labels the pods with the name and the uid of the job, and selects by the uid. Existing labels stay: validation
+/// Labels the pods with the job's name and uid, and selects them by the uid. Existing labels are kept: validation
 /// reports wrong ones.
 fn generate_selector(job: &mut Value) {
     let name = job.str_at(&["metadata", "name"]).to_owned();
@@ -198,7 +198,8 @@ fn drop_disabled_fields(minor: Minor, new: &mut Value, old: Option<&Value>) {
     template::drop_disabled_fields(minor, new, old);
 }
 
-/// The errors of a job. `has_new_labels` says whether its pods must have the labels of newer servers, too.
+/// Validates a job. `has_new_labels` tells whether its pods must also have the labels with the prefix
+/// `batch.kubernetes.io/`.
 fn validate(job: &Value, options: &template::PodValidationOptions, has_new_labels: bool) -> ErrorList {
     let mut errors = metadata::validate(job, true, names::name_is_dns1123_subdomain);
     let root = FieldRef::root(job);
@@ -212,7 +213,7 @@ fn validate(job: &Value, options: &template::PodValidationOptions, has_new_label
     errors
 }
 
-/// The last pod of an indexed job must have the name of a host.
+/// Checks that the host name of the last pod of an indexed job is a DNS label.
 fn check_host_name(root: &FieldRef<'_>, completions: i64) -> Option<Error> {
     let metadata = root.field("metadata");
     let name = metadata.field("name");
@@ -221,7 +222,7 @@ fn check_host_name(root: &FieldRef<'_>, completions: i64) -> Option<Error> {
     (!names::is_dns1123_label(&host).is_empty()).then(|| name.invalid(why))
 }
 
-/// A generated selector must select the generated labels.
+/// Checks that a generated selector selects the generated labels.
 fn validate_generated_selector(job: &Value, spec: &FieldRef<'_>, has_new_labels: bool) -> ErrorList {
     let mut errors = ErrorList::new();
     let field = spec.field("selector");

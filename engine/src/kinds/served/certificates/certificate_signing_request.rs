@@ -1,7 +1,7 @@
 //! CertificateSigningRequest, certificates.k8s.io/v1: a request to a signer for a certificate.
 //!
-//! The requester is recorded in the spec, which never changes afterwards. Approval and the certificate come through
-//! subresources of their own.
+//! The requester is recorded in the spec, which never changes afterwards. Approval and the certificate are written
+//! through subresources.
 //!
 //! Source: `pkg/apis/certificates/validation` and `pkg/registry/certificates/certificates`, release 1.37.
 
@@ -50,7 +50,7 @@ const USAGES: [&str; 23] = [
     "timestamping",
 ];
 
-/// A client with a key requests the name `a`.
+/// A valid request with the common name `a`.
 const EXAMPLE: &str = "metadata: {name: example}\nspec: {signerName: example.com/signer, usages: [client auth], request: \
                        LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlHTE1EOENBUUF3RERFS01BZ0dBMVVFQXd3QllUQXFNQVVH\
                        QXl0bGNBTWhBUGxVY2RpOVBIWGdVN2N4cWVkeAowRmQvcVFET2hBRGZCelRUZW1KZ204dHVvQUF3QlFZREsyVndBMEVBQWR3\
@@ -172,12 +172,12 @@ fn conditions(object: &Value) -> &[Value] {
     object.items_at(&["status", "conditions"])
 }
 
-/// The conditions of a type.
+/// The object's conditions of this type.
 fn conditions_of<'v>(object: &'v Value, type_: &str) -> Vec<&'v Value> {
     conditions(object).iter().filter(|condition| condition.str_at(&["type"]) == type_).collect()
 }
 
-/// Restores the changed conditions of a type, if there are as many as before.
+/// Restores the conditions of this type in `new`, if there are as many as in `old`.
 fn keep_conditions(new: &mut Value, old: &Value, type_: &str) {
     let before = conditions_of(old, type_);
     if before.len() != conditions_of(new, type_).len() {
@@ -190,7 +190,7 @@ fn keep_conditions(new: &mut Value, old: &Value, type_: &str) {
     }
 }
 
-/// Sets the times that conditions lack; one whose status is as it was keeps the time of its change.
+/// Sets missing times of conditions; a condition whose status has not changed keeps its transition time.
 fn set_times(new: &mut Value, old: &Value, now: &str) {
     let key = |condition: &Value| (condition.str_at(&["type"]).to_owned(), condition.str_at(&["status"]).to_owned());
     let mut changes = BTreeMap::new();
@@ -211,7 +211,7 @@ fn set_times(new: &mut Value, old: &Value, now: &str) {
     }
 }
 
-/// Faults that a stored object may keep, though a new one may not have them.
+/// The faults that a stored object may keep, although a new one may not have them.
 #[derive(Default)]
 struct CertificateValidationOptions {
     both_decisions: bool,
@@ -321,7 +321,7 @@ fn validate_conditions(conditions: &FieldRef<'_>, allowed: &CertificateValidatio
     errors
 }
 
-/// The errors of the certificate, in base64, that a signer has issued.
+/// The fault of the certificate, in base64, that a signer has issued.
 fn certificate_fault(certificate: &str) -> Option<String> {
     if certificate.is_empty() {
         return None;
@@ -341,7 +341,7 @@ fn certificate_fault(certificate: &str) -> Option<String> {
     })
 }
 
-/// Decisions can't be revoked, and are only made through `/approval`.
+/// Checks that decisions are not revoked, and are only made through `/approval`.
 fn validate_conditions_kept(new: &Value, old: &Value, may_decide: bool) -> ErrorList {
     let root = FieldRef::root(new);
     let status = root.field("status");
@@ -361,7 +361,7 @@ fn validate_conditions_kept(new: &Value, old: &Value, may_decide: bool) -> Error
     errors
 }
 
-/// A certificate is issued once, through `/status`.
+/// Checks that a certificate is only issued once, and only through `/status`.
 fn validate_certificate_kept(new: &Value, old: &Value, may_issue: bool) -> Option<Error> {
     let root = FieldRef::root(new);
     let status = root.field("status");

@@ -1,5 +1,5 @@
-//! ClusterTrustBundle, certificates.k8s.io/v1 and v1beta1, and v1alpha1 of older minors: the trust anchors for the
-//! certificates of a signer.
+//! ClusterTrustBundle, certificates.k8s.io/v1 and v1beta1, and v1alpha1 in older minor versions: the trust anchors for
+//! a signer's certificates.
 //!
 //! Source: `pkg/apis/certificates/validation` and `pkg/registry/certificates/clustertrustbundle`, release 1.37.
 
@@ -106,7 +106,7 @@ fn validate(object: &Value, parses: bool) -> ErrorList {
     errors
 }
 
-/// A bundle of a signer is named after it.
+/// The faults of a bundle's name: the bundle of a signer has the signer's name as a prefix.
 fn name_faults(name: &str, signer: &str) -> Vec<String> {
     if signer.is_empty() {
         if name.contains(':') {

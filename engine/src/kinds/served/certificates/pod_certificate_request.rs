@@ -1,7 +1,7 @@
-//! PodCertificateRequest, certificates.k8s.io/v1 and v1beta1: a kubelet asks a signer for a certificate of a pod.
+//! PodCertificateRequest, certificates.k8s.io/v1 and v1beta1: a kubelet's request to a signer for a pod's certificate.
 //!
-//! The spec never changes. Its status is written once, by the signer. DIFFERS: it is not checked that `notBefore` is
-//! within five minutes of the server's clock, nor the proof of possession of a deprecated `pkixPublicKey`.
+//! The spec never changes. The signer writes the status once. DIFFERS: this does not check that `notBefore` is within
+//! five minutes of the server's clock, nor the proof of possession of a deprecated `pkixPublicKey`.
 //!
 //! Source: `pkg/apis/certificates/validation` and `pkg/registry/certificates/podcertificaterequest` of Kubernetes 1.36, with
 //! the types of 1.37.
@@ -49,7 +49,7 @@ const fn form(version: &'static str, is_default: bool) -> Kind {
     }
 }
 
-/// A key that signs its own request.
+/// A valid request: its key signs it.
 const EXAMPLE: &str = "\
 metadata: {name: example}
 spec:
@@ -174,7 +174,7 @@ fn validate_spec(spec: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// A stub of a request, or a key and a proof, but not both.
+/// Checks that either a stub of a request is set, or a key with a proof.
 fn validate_key(spec: &FieldRef<'_>) -> Option<Error> {
     let (stub, key, proof) =
         (spec.field("stubPKCS10Request"), spec.field("pkixPublicKey"), spec.field("proofOfPossession"));
@@ -197,7 +197,7 @@ fn validate_key(spec: &FieldRef<'_>) -> Option<Error> {
     })
 }
 
-/// The outcome of an object.
+/// The outcome of a request: the type of a condition that is true.
 fn outcome(object: &Value) -> Option<&str> {
     let conditions = object.items_at(&["status", "conditions"]).iter();
     let mut held = conditions.filter(|condition| condition.str_at(&["status"]) == "True");
@@ -234,11 +234,11 @@ fn validate_status(new: &Value, old: &Value) -> ErrorList {
     errors
 }
 
-/// There is one outcome at most, and it is true.
+/// Checks that there is at most one condition, an outcome that is true.
 fn validate_outcomes(list: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     for (index, condition) in list.items().enumerate() {
-        // The reference writes an index as if it were a field.
+        // The reference writes an index like a field.
         let index = format!("[{index}]");
         let at = list.path().child(&index);
         let (type_, held) = (condition.field("type"), condition.field("status"));
@@ -257,7 +257,7 @@ fn validate_outcomes(list: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// The certificate must be the requested one, and the times besides it must be its own.
+/// Checks that the certificate is for the requested key, and that the times in the status are consistent with it.
 fn validate_issued(root: &FieldRef<'_>) -> Option<Error> {
     let (spec, status) = (root.field("spec"), root.field("status"));
     let chain = status.field("certificateChain");
@@ -301,7 +301,7 @@ fn validate_issued(root: &FieldRef<'_>) -> Option<Error> {
         .then(|| refresh.invalid("must be at least 10 minutes before status.notAfter"))
 }
 
-/// A time in seconds since 1970.
+/// A time, in seconds since 1970.
 fn seconds(field: &FieldRef<'_>) -> Option<i64> {
     time::parse(field.text()).ok().map(|moment| moment.unix_seconds)
 }

@@ -10,12 +10,12 @@ use crate::kinds::features::{self, Feature};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, metadata};
 
-/// An object keeps the fields of coordinated leader election that it already has.
+/// The fields of coordinated leader election; an object keeps those that it already has.
 const FEATURES: [Feature; 2] = [
     Feature::new(Gate::CoordinatedLeaderElection, &["spec.strategy"]),
     Feature::new(Gate::CoordinatedLeaderElection, &["spec.preferredHolder"]),
 ];
-/// The one strategy that Kubernetes itself knows.
+/// The only strategy that Kubernetes itself defines.
 const STRATEGY: &str = "OldestEmulationVersion";
 
 pub static KINDS: [&Kind; 1] = [&Kind {

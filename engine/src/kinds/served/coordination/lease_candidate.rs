@@ -11,7 +11,7 @@ use crate::meta::semver::Semver;
 use crate::meta::{names, object_meta};
 use crate::value::Value;
 
-/// The one strategy that Kubernetes itself knows.
+/// The only strategy that Kubernetes itself defines.
 const OLDEST_EMULATION_VERSION: &str = "OldestEmulationVersion";
 
 /// Both versions have the same fields.
@@ -100,7 +100,7 @@ fn validate_spec(spec: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// The version of a field; 0.0.0 if it has none.
+/// The semantic version in a field; 0.0.0 if it is empty or invalid.
 fn version(field: &FieldRef<'_>, errors: &mut ErrorList) -> Semver {
     if field.is_empty() {
         return Semver::ZERO;
@@ -111,7 +111,7 @@ fn version(field: &FieldRef<'_>, errors: &mut ErrorList) -> Semver {
     })
 }
 
-/// The reference names the field twice.
+/// Validates the strategy. The reference names the field twice in the path.
 fn validate_strategy(strategy: &FieldRef<'_>) -> ErrorList {
     let path = strategy.path().child("strategy");
     let text = strategy.text();

@@ -1,4 +1,4 @@
-//! Binding, core/v1: assigns a pod to a node. It is not stored; `/binding` of the pod is the same.
+//! Binding, core/v1: assigns a pod to a node. It is not stored; the pod's subresource `/binding` does the same.
 
 use crate::crd::Scope;
 use crate::kinds::{Kind, Review};

@@ -1,7 +1,7 @@
 //! ComponentStatus, core/v1: the health of a cluster's components other than its API server.
 //!
-//! Nothing is stored: there is the database of this server, and there are no schedulers and no controllers of
-//! workloads, which are reported as the reference reports components that do not run.
+//! Nothing is stored. The only healthy component is this server's storage, reported as `etcd-0`. There is no scheduler
+//! and no controller manager; they are reported as the reference reports components that do not run.
 //!
 //! Source: `pkg/registry/core/componentstatus` of Kubernetes 1.36.
 

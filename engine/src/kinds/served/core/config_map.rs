@@ -44,7 +44,7 @@ impl Strategy for ConfigMap {
     }
 
     fn tells_empty(&self) -> &'static [&'static [&'static str]] {
-        // Data that is left out is an empty map by default.
+        // Absent `data` defaults to an empty map.
         &[&["binaryData"]]
     }
 

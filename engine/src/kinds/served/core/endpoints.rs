@@ -71,7 +71,7 @@ fn validate(minor: Minor, object: &Value, old: Option<&Value>) -> ErrorList {
     let mut errors = metadata::validate(object, true, names::name_is_dns1123_subdomain);
     let subsets = |object: &Value| object.items_at(&["subsets"]).to_vec();
     let faults = validate_subsets(minor, object);
-    // Values that were stored under older rules may stay.
+    // Values that were stored under older rules may be kept.
     if !faults.is_empty() && old.is_none_or(|old| subsets(old) != subsets(object)) {
         errors.extend(faults);
     }
@@ -128,7 +128,7 @@ fn warnings(object: &Value) -> Vec<String> {
     warnings
 }
 
-/// Addresses with their ports; without ports if a subset has none.
+/// The addresses with their ports, for the table; without ports if a subset has none.
 fn shown(object: &Value) -> String {
     let subsets = object.items_at(&["subsets"]);
     if subsets.is_empty() {

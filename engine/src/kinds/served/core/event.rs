@@ -10,12 +10,12 @@ use crate::value::{Map, Value, json};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, metadata};
 
-/// How long an event stays. Source: kube-apiserver's `--event-ttl`.
+/// How long an event is kept. Source: kube-apiserver's `--event-ttl`.
 const LIFETIME: Duration = Duration::from_secs(60 * 60);
 const CORE: &str = "v1";
 const EVENTS: &str = "events.k8s.io/v1";
 
-/// Fields by their names in core/v1 and in events.k8s.io/v1; those with one name are left out.
+/// The fields whose names in core/v1 and in events.k8s.io/v1 differ.
 const RENAMED: [(&str, &str); 7] = [
     ("involvedObject", "regarding"),
     ("message", "note"),
@@ -100,7 +100,7 @@ impl Strategy for Event {
         let fields = object.as_object()?.iter().map(|(name, value)| (rename(name), value.clone()));
         let mut converted = Value::Object(fields.collect::<Map>());
         converted.make_object().insert("apiVersion", Value::from(api_version));
-        // The forms differ in what they write of a zero value.
+        // The forms differ in how they encode zero values.
         let message = if api_version == CORE { CORE_KIND.message() } else { EVENTS_KIND.message() };
         message.decode(&converted).ok().map(|(converted, _)| converted)
     }
@@ -217,7 +217,7 @@ impl Strategy for Event {
 }
 
 impl Event {
-    /// The object in the form that checks are made in.
+    /// The object in the form of core/v1, in which it is validated.
     fn in_core(&self, object: &Value) -> Value {
         match object.str_at(&["apiVersion"]) {
             EVENTS => self.convert(object, CORE).unwrap_or_else(|| object.clone()),
@@ -226,7 +226,7 @@ impl Event {
     }
 }
 
-/// A field that stays as it was; structs are shown as Go's internal types have their fields.
+/// Checks that a field has not changed; structs are shown with the field names of Go's internal types.
 fn check_unchanged(new: &Value, old: &Value, name: &str) -> Option<Error> {
     const REFERENCE: [(&str, &str); 7] = [
         ("Kind", "kind"),
@@ -242,7 +242,7 @@ fn check_unchanged(new: &Value, old: &Value, name: &str) -> Option<Error> {
         "source" => &[("Component", "component"), ("Host", "host")],
         "involvedObject" | "related" => &REFERENCE,
         "reportingComponent" => {
-            // As the internal type names it.
+            // The field's name in the internal type.
             let now = Value::from(new.str_at(&[name]));
             return Some(Error::invalid(&Path::new("reportingController"), now, "field is immutable"));
         }
@@ -256,7 +256,7 @@ fn check_unchanged(new: &Value, old: &Value, name: &str) -> Option<Error> {
     Some(error.shown_as(format!("{{{}}}", fields.collect::<Vec<_>>().join(","))))
 }
 
-/// Whether a field has no value, or a zero one.
+/// Whether a field is absent or has a zero value.
 fn is_absent(event: &Value, name: &str) -> bool {
     match event.get(name) {
         None | Some(Value::Null | Value::Int(0)) => true,
@@ -265,7 +265,7 @@ fn is_absent(event: &Value, name: &str) -> bool {
     }
 }
 
-/// The validation of every event, whatever form it came in.
+/// Validates an event, in whichever API version it was written.
 fn validate_always(event: &Value, version: &ServedVersion) -> ErrorList {
     const TEXT_BYTES_MAX: usize = 128;
     const MESSAGE_BYTES_MAX: usize = 1024;
@@ -322,7 +322,7 @@ fn validate_series(event: &Value) -> ErrorList {
     errors
 }
 
-/// The cells of an object in either form.
+/// The table cells of an event in either form.
 fn cells(event: &Value) -> Vec<Cell> {
     let field = |name: &'static str| {
         let other = RENAMED.iter().find(|(core, _)| *core == name).map_or(name, |(_, events)| *events);
@@ -333,7 +333,7 @@ fn cells(event: &Value) -> Vec<Cell> {
     let or = |first: String, second: String| if first.is_empty() { second } else { first };
     let first = or(own_text("firstTimestamp"), own_text("eventTime"));
     let mut last = or(own_text("lastTimestamp"), first.clone());
-    // A single event of the newer form has no count.
+    // An event of the newer form that happened once has no count.
     let mut count = field("count").and_then(Value::as_i64).filter(|count| *count != 0).unwrap_or(1);
     if let Some(series) = field("series") {
         last = series.str_at(&["lastObservedTime"]).to_owned();

@@ -1,4 +1,4 @@
-//! LimitRange, core/v1: how much each pod, container or claim of a namespace may ask for.
+//! LimitRange, core/v1: how much each pod, container or claim of a namespace may request.
 //!
 //! Source: `pkg/apis/core` and `pkg/registry/core/limitrange` of Kubernetes 1.36, with the types of 1.37.
 
@@ -73,7 +73,7 @@ impl Strategy for LimitRange {
     }
 }
 
-/// Gives the list `to` the amounts of `from` that it has none for.
+/// Copies to the list `to` the amounts of `from` that it lacks.
 fn inherit(limit: &mut Value, to: &str, from: &str) {
     let Some(amounts) = limit.get(from).and_then(Value::as_object).filter(|amounts| !amounts.is_empty()).cloned()
     else {
@@ -128,7 +128,7 @@ fn validate_name(type_: &str, name: &str, path: &Path<'_>) -> ErrorList {
     }
 }
 
-/// Claims are limited in their storage.
+/// Checks that a limit for claims limits their storage.
 fn validate_claim(limit: &FieldRef<'_>, type_: &str) -> Option<Error> {
     let has = |list: &str| limit.field(list).field("storage").is_set();
     let why = "either minimum or maximum storage value is required, but neither was provided";
@@ -136,7 +136,7 @@ fn validate_claim(limit: &FieldRef<'_>, type_: &str) -> Option<Error> {
     is_unlimited.then(|| Error::required(&limit.path().child("limits"), why))
 }
 
-/// The amounts that a limit has for one resource.
+/// A limit's amounts for one resource.
 struct Amounts {
     min: Option<Quantity>,
     max: Option<Quantity>,
@@ -161,7 +161,7 @@ impl Amounts {
         }
     }
 
-    /// The amounts must be in their order.
+    /// Checks the order of the amounts: min, default request, default, max.
     fn validate(&self, limit: &FieldRef<'_>, name: &str) -> ErrorList {
         let mut errors = ErrorList::new();
         let mut check =
@@ -192,7 +192,7 @@ impl Amounts {
         errors
     }
 
-    /// A ratio of limits to requests is at least one, and no more than the largest limit to the smallest request.
+    /// Checks that the ratio of limits to requests is at least one, and not more than max divided by min.
     fn validate_ratio(&self, limit: &FieldRef<'_>, name: &str) -> ErrorList {
         let mut errors = ErrorList::new();
         let Some(ratio) = &self.ratio else { return errors };

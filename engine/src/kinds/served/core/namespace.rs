@@ -1,6 +1,7 @@
 //! Namespace, core/v1.
 //!
-//! A namespace is never removed at once: its deletion marks it as terminating, and a controller empties it.
+//! A namespace is never removed immediately: its deletion marks it as terminating, and a controller deletes its
+//! contents first.
 
 use crate::crd::{Column, Scope, ServedVersion};
 use crate::meta::field::{Error, ErrorList, Path};
@@ -11,7 +12,7 @@ use crate::value::Value;
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Action, Kind, Part, SINGLE_VERBS, defaults, metadata, namespaces};
 
-/// The finalizer in the spec: the namespace's content goes first.
+/// The finalizer in the spec that keeps the namespace until its contents are deleted.
 const FINALIZER: &str = "kubernetes";
 
 pub static KINDS: [&Kind; 1] = [&Kind {
@@ -148,7 +149,7 @@ impl Strategy for Namespace {
     }
 }
 
-/// Every namespace has its name among its labels, for selectors.
+/// Adds the label with the namespace's name, for selectors.
 fn label_with_name(object: &mut Value) {
     let name = object.str_at(&["metadata", "name"]).to_owned();
     if !name.is_empty() {
@@ -157,7 +158,7 @@ fn label_with_name(object: &mut Value) {
     }
 }
 
-/// The finalizers, all of which must be removed before the namespace is.
+/// The finalizers in the spec. The namespace is removed when there are none left.
 fn finalizers(object: &Value) -> &[Value] {
     object.at(&["spec", "finalizers"]).and_then(Value::as_array).unwrap_or_default()
 }
@@ -193,7 +194,7 @@ mod tests {
         Namespace.prepare_update(&version, finalize, &mut new, old);
         assert_eq!(new.str_at(&["status", "phase"]), "Terminating");
         assert!(!Namespace.must_stay(&new));
-        // An update of the whole leaves them to that subresource.
+        // An update of the whole object keeps the finalizers: only that subresource changes them.
         let mut whole = object! { "metadata" => object! { "name" => "n" } };
         Namespace.prepare_update(&version, Subresource::Main, &mut whole, old);
         assert!(Namespace.must_stay(&whole));

@@ -20,7 +20,7 @@ use crate::kinds::network::addresses::{check_prefix, parse_lenient_prefix, prefi
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Action, CONNECTING_VERBS, Kind, Part, declared, defaults, metadata, prepare, resources};
 
-/// How long the name of a feature may be.
+/// The maximum length in bytes of a feature's name.
 const FEATURE_BYTES_MAX: usize = 253;
 const FEATURES: [Feature; 3] = [
     Feature::new(Gate::SupplementalGroupsPolicy, &["status.features"]),
@@ -65,7 +65,7 @@ impl Strategy for Node {
     }
 
     fn keep_empty(&self, sent: &Value, decoded: &mut Value) {
-        // An empty `allocatable` differs from an absent one.
+        // An empty `allocatable` is not the same as an absent one.
         let is_none = sent.at(&["status", "allocatable"]).and_then(Value::as_object).is_some_and(Map::is_empty);
         if let Some(status) = decoded.get_mut("status").filter(|_| is_none) {
             status.make_object().remove("allocatable");
@@ -96,7 +96,7 @@ impl Strategy for Node {
         new: &Value,
         old: &Value,
     ) -> ErrorList {
-        // As in the reference, an update is checked after all the checks of a create.
+        // As in the reference, the checks of an update come after all checks of a create.
         let mut errors = match subresource {
             Subresource::Status => ErrorList::new(),
             _ => validate(version.minor, new),
@@ -136,7 +136,7 @@ impl Strategy for Node {
     }
 }
 
-/// The errors of a node, whatever it was before.
+/// Validates a node, independently of its previous state.
 fn validate(minor: Minor, object: &Value) -> ErrorList {
     let mut errors = metadata::validate(object, false, names::name_is_dns1123_subdomain);
     errors.extend(validate_taints(object));
@@ -149,7 +149,7 @@ fn validate(minor: Minor, object: &Value) -> ErrorList {
     errors
 }
 
-/// Which pods may make room, by the markers of the type.
+/// Validates `podPreemptionPolicy` by the markers of the type.
 fn validate_preemption(minor: Minor, new: &Value, old: Option<&Value>) -> ErrorList {
     let message = types::message_named("core.v1", "NodeSpec");
     let (new, old) = (FieldRef::root(new), old.map(FieldRef::root));
@@ -167,7 +167,7 @@ fn drop_disabled_fields(minor: Minor, new: &mut Value, old: Option<&Value>) {
     }
 }
 
-/// Kubelet configuration through the API was removed: an object without it can't get one.
+/// Removes the kubelet configuration, which is no longer a feature, unless the object already has it.
 fn drop_kubelet_configuration(new: &mut Value, old: Option<&Value>) {
     for (part, field) in [("spec", "configSource"), ("status", "config")] {
         let is_used = old.and_then(|old| old.at(&[part, field])).is_some_and(|used| !used.is_null());
@@ -177,7 +177,7 @@ fn drop_kubelet_configuration(new: &mut Value, old: Option<&Value>) {
     }
 }
 
-/// One address range and a list of them mean the same; if they differ, the single one counts.
+/// Aligns `podCIDR` and `podCIDRs`; if they differ, the single range wins.
 fn set_addresses(node: &mut Value) {
     let Some(spec) = node.get_mut("spec").and_then(Value::as_object_mut) else { return };
     let first = spec.get("podCIDRs").and_then(Value::as_array).and_then(|ranges| ranges.first()).cloned();
@@ -193,7 +193,7 @@ fn set_addresses(node: &mut Value) {
 
 fn validate_taints(node: &Value) -> ErrorList {
     let mut errors = ErrorList::new();
-    // As the reference has it.
+    // The path is wrong, as in the reference.
     let metadata = Path::new("metadata");
     let taints = metadata.child("taints");
     let mut seen = BTreeSet::new();
@@ -230,28 +230,28 @@ fn validate_taints(node: &Value) -> ErrorList {
     errors
 }
 
-/// A struct as field errors show it: with the names of Go's internal types.
+/// Formats a struct as field errors show it, with the names of Go's internal types.
 fn show(fields: &[(&str, Value)]) -> String {
     let fields = fields.iter().map(|(name, value)| format!("\"{name}\":{}", json::encode_to_string(value)));
     format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
 }
 
-/// Amounts are not negative.
+/// Validates the amounts of a list of resources, such as that they are not negative.
 fn validate_quantities(node: &Value, name: &str) -> ErrorList {
     let root = FieldRef::root(node);
     let status = root.field("status");
     let amounts = status.field(name);
     let mut errors = ErrorList::new();
-    // The name of an amount is in the path like that of a field.
+    // In the path, the name of an amount is written like that of a field.
     for (resource, _) in amounts.value().and_then(Value::as_object).into_iter().flat_map(Map::iter) {
         errors.extend(resources::validate_quantity(resource, &amounts.field(resource)));
     }
     errors
 }
 
-/// Warnings about a node that is accepted.
+/// The warnings about a node that is accepted.
 fn warnings(node: &Value) -> Vec<String> {
-    /// More warnings have no room in an answer.
+    /// The number of ranges for which there are warnings: more do not fit in a response.
     const RANGES_WARNED_OF_MAX: usize = 100;
     const SPEC: Path<'static> = Path::new("spec");
     let mut warnings = Vec::new();
@@ -271,13 +271,13 @@ fn warnings(node: &Value) -> Vec<String> {
 
 fn validate_swap(node: &Value) -> Option<Error> {
     let capacity = node.at(&["status", "nodeInfo", "swap", "capacity"]).and_then(Value::as_i64)?;
-    // As the reference has it.
+    // The path is wrong, as in the reference.
     let metadata = Path::new("metadata");
     let path = metadata.child("nodeSwapStatus");
     (capacity <= 0).then(|| Error::invalid(&path.child("capacity"), capacity, "must be greater than zero"))
 }
 
-/// The features that a node declares have names of a form, and are sorted.
+/// Checks that the features that a node declares have valid names and are sorted.
 fn validate_features(node: &Value) -> ErrorList {
     let mut errors = ErrorList::new();
     let status = Path::new("status");
@@ -314,7 +314,7 @@ fn feature_fault(name: &str) -> Option<String> {
     })
 }
 
-/// At most one range of addresses for each family.
+/// Checks that there is at most one pod address range per family.
 fn validate_ranges(minor: Minor, node: &Value) -> ErrorList {
     let mut errors = ErrorList::new();
     let spec = Path::new("spec");
@@ -362,7 +362,7 @@ fn validate_addresses(node: &Value) -> ErrorList {
     repeated.map(error).collect()
 }
 
-/// The provider and the pod address ranges of a node do not change once they are set.
+/// Checks that the provider id and the pod address ranges do not change once they are set.
 fn validate_kept(new: &Value, old: &Value) -> ErrorList {
     let mut errors = ErrorList::new();
     let spec = Path::new("spec");

@@ -17,9 +17,9 @@ use crate::object;
 use crate::value::Value;
 
 const FEATURES: [Feature; 1] = [Feature::new(Gate::VolumeAttributesClass, &["spec.volumeAttributesClassName"])];
-/// Where the options of mounts stood before there was a field.
+/// The annotation for mount options, from before there was a field.
 const MOUNT_OPTIONS: &str = "volume.beta.kubernetes.io/mount-options";
-/// Sources that are mounted with options.
+/// The volume sources that accept mount options.
 const MOUNTED: [&str; 13] = [
     "gcePersistentDisk",
     "awsElasticBlockStore",
@@ -35,7 +35,7 @@ const MOUNTED: [&str; 13] = [
     "azureDisk",
     "photonPersistentDisk",
 ];
-/// Labels that a selector of nodes may take in place of older ones.
+/// The labels, each with the new name that may replace it in a node selector.
 const RENAMED_LABELS: [(&str, &str); 5] = [
     ("beta.kubernetes.io/arch", "kubernetes.io/arch"),
     ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"),
@@ -177,7 +177,7 @@ fn validate(object: &Value, checks_values: bool) -> ErrorList {
     errors
 }
 
-/// Mount options are only for volumes that are mounted.
+/// Checks that only volumes that are mounted have mount options.
 fn validate_mount_options(object: &Value) -> Option<Error> {
     let root = FieldRef::root(object);
     let spec = root.field("spec");
@@ -188,7 +188,7 @@ fn validate_mount_options(object: &Value) -> Option<Error> {
     (has_options && !is_mounted).then(|| Error::forbidden(&annotations.child(MOUNT_OPTIONS), why))
 }
 
-/// Notes when the phase changed, unless the writer does.
+/// Sets the time of the last phase transition, unless the writer sets it.
 fn note_phase(new: &mut Value, old: &Value, now: &str) {
     const TIME: [&str; 2] = ["status", "lastPhaseTransitionTime"];
     let time = |object: &Value| object.at(&TIME).filter(|time| !time.is_null()).cloned();
@@ -210,7 +210,7 @@ fn validate_status_update(new: &Value, old: &Value) -> ErrorList {
     errors
 }
 
-/// The source of a volume does not change, and mostly neither does its location.
+/// Checks the fields of a volume that do not change: its source, and mostly its node affinity.
 fn validate_kept(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     let mut errors = ErrorList::new();
     let (before, mut after) = (source(old), source(new));
@@ -242,7 +242,7 @@ fn validate_kept(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     errors
 }
 
-/// The part of the spec with the source of the volume.
+/// The fields of the spec that describe the volume's source.
 fn source(object: &Value) -> Value {
     let mut source = object! {};
     for name in volume::source_names() {
@@ -253,7 +253,7 @@ fn source(object: &Value) -> Value {
     source
 }
 
-/// The node affinity of a volume does not change, except for labels that were renamed.
+/// Checks that a volume's node affinity has not changed, except for labels that were renamed.
 fn validate_affinity_kept(new: &Value, old: &Value) -> Option<Error> {
     let before = old.at(&["spec", "nodeAffinity"]).filter(|affinity| !affinity.is_null())?;
     let after = new.at(&["spec", "nodeAffinity"]).filter(|affinity| !affinity.is_null());
@@ -267,7 +267,7 @@ fn validate_affinity_kept(new: &Value, old: &Value) -> Option<Error> {
     Some(Error::invalid(&Path::new("nodeAffinity"), Value::Null, why).shown_as(shown))
 }
 
-/// Gives labels the new name that `after` has for them.
+/// Replaces labels by the new names that `after` has for them.
 fn rename_labels(before: &mut Value, after: Option<&Value>) {
     let Some(required) = defaults::field(before, "required") else { return };
     for (index, term) in defaults::items(required, "nodeSelectorTerms").enumerate() {
@@ -276,7 +276,7 @@ fn rename_labels(before: &mut Value, after: Option<&Value>) {
         for list in ["matchExpressions", "matchFields"] {
             for (requirement, changed) in defaults::items(term, list).zip(changed.items_at(&[list])) {
                 let key = (requirement.str_at(&["key"]), changed.str_at(&["key"]));
-                // A label without a new name counts as one whose new name is empty.
+                // A label without a new name is treated as if its new name were empty.
                 let is_dropped = key.1.is_empty() && RENAMED_LABELS.iter().all(|(old, _)| *old != key.0);
                 if is_dropped || RENAMED_LABELS.contains(&key) {
                     let key = Value::from(key.1);

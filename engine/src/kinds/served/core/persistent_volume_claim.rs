@@ -78,7 +78,7 @@ impl Strategy for PersistentVolumeClaim {
     }
 
     fn tells_empty(&self) -> &'static [&'static [&'static str]] {
-        // A bound claim may ask for other amounts, and for none at all: its spec has not changed then.
+        // A bound claim may request other amounts, or none at all; its spec then counts as unchanged.
         &[&["spec", "resources", "requests"]]
     }
 
@@ -164,7 +164,7 @@ fn validate(object: &Value, options: &claim::ClaimValidationOptions) -> ErrorLis
     errors
 }
 
-/// A claim does not change, except for its volume, which is set once, and the resources of a bound claim.
+/// Checks that a claim has not changed, except for its volume, which is set once, and the resources of a bound claim.
 fn validate_kept(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     let mut errors = ErrorList::new();
     let spec = |object: &Value| object.get("spec").cloned().unwrap_or_else(|| object! {});
@@ -192,7 +192,7 @@ fn validate_kept(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     errors
 }
 
-/// Gives `object` the field that `from` has.
+/// Copies a field from `from` to `object`, or removes it if `from` does not have it.
 fn copy(object: &mut Value, from: &Value, name: &str) {
     match from.get(name).filter(|value| !value.is_null()) {
         Some(value) => _ = object.make_object().insert(name, value.clone()),
@@ -200,7 +200,8 @@ fn copy(object: &mut Value, from: &Value, name: &str) {
     }
 }
 
-/// The class may come from the annotation into the field, and into a field that was empty.
+/// Ignores a change of the class that is allowed: the class may move from the annotation to the field, and an empty
+/// field may be set.
 fn forgive_class(new: &Value, old: &Value, after: &mut Value, before: &Value) -> Option<Error> {
     let annotation = |object: &Value| {
         object.at(&["metadata", "annotations", claim::CLASS_ANNOTATION]).and_then(Value::as_str).map(str::to_owned)
@@ -222,7 +223,7 @@ fn forgive_class(new: &Value, old: &Value, after: &mut Value, before: &Value) ->
     is_changed.then(|| Error::invalid(&annotations.child(claim::CLASS_ANNOTATION), shown, "field is immutable"))
 }
 
-/// Ignores the requested size of a bound claim, which may change.
+/// Ignores the requested size and the attributes class of a bound claim, which may change.
 fn forgive_growth(after: &mut Value, before: &Value) {
     if let Some(requests) = after.at_mut(&["resources", "requests"]).filter(|requests| !requests.is_null()) {
         let storage = before.at(&["resources", "requests", "storage"]).cloned();
@@ -231,7 +232,7 @@ fn forgive_growth(after: &mut Value, before: &Value) {
     copy(after, before, "volumeAttributesClassName");
 }
 
-/// A claim may only shrink to more than it has, and only with a feature.
+/// Checks that a claim's size is not reduced; with a feature enabled, it may be, to more than the claim's capacity.
 fn validate_size(minor: Minor, new: &Value, old: &Value) -> Option<Error> {
     let size = |object: &Value| resources::parse(object.at(&["spec", "resources", "requests", "storage"]));
     let capacity = resources::parse(old.at(&["status", "capacity", "storage"]));
@@ -242,7 +243,7 @@ fn validate_size(minor: Minor, new: &Value, old: &Value) -> Option<Error> {
         requests = resources.child("requests");
         requests.child("storage")
     };
-    // A recovery that has begun may go on.
+    // A recovery that has begun may continue.
     let is_resized = |name: &str| old.at(&["status", name]).and_then(|list| list.get("storage")).is_some();
     let recovers = ["allocatedResources", "allocatedResourceStatuses"].into_iter().any(is_resized);
     if !minor.opens(Gate::RecoverVolumeExpansionFailure) && !recovers {
@@ -253,7 +254,7 @@ fn validate_size(minor: Minor, new: &Value, old: &Value) -> Option<Error> {
     is_too_small.then(|| Error::forbidden(&at, "field can not be less than status.capacity"))
 }
 
-/// The attributes of a volume are not given up.
+/// Checks that the attributes class of a volume is not removed once one is applied.
 fn validate_attributes_class(new: &Value, old: &Value) -> Option<Error> {
     let class =
         |object: &Value| object.at(&["spec", "volumeAttributesClassName"]).and_then(Value::as_str).map(str::to_owned);
@@ -303,7 +304,7 @@ fn validate_status_update(new: &Value, old: &Value) -> ErrorList {
     errors
 }
 
-/// Of Kubernetes' own resources, volumes only have storage.
+/// Validates a resource name; of Kubernetes' own resources, volumes only have storage.
 fn validate_resource_name(name: &str, path: &Path<'_>) -> ErrorList {
     let faults = names::is_qualified_name(name);
     if faults.is_empty() && resources::is_native(name) && name != "storage" {

@@ -1,6 +1,6 @@
 //! Pod, core/v1.
 //!
-//! No kubelet is ever called: a pod is an object for others to work with.
+//! No kubelet is ever called: a pod is an object for other programs to work with.
 
 use super::binding::BINDING;
 use crate::crd::ServedVersion;
@@ -149,7 +149,7 @@ impl Strategy for Pod {
     }
 }
 
-/// Warnings about a new pod.
+/// The warnings about a new pod.
 fn new_pod_warnings(object: &Value) -> Vec<String> {
     let faults = names::is_dns1123_label(object.str_at(&["metadata", "name"]));
     let surprising = format!(

@@ -1,4 +1,4 @@
-//! PodTemplate, core/v1: a template as an object of its own.
+//! PodTemplate, core/v1: a pod template as an object of its own.
 //!
 //! Source: `pkg/registry/core/podtemplate` and `ValidatePodTemplate`.
 

@@ -82,7 +82,7 @@ impl Strategy for ReplicationController {
 
     fn warnings(&self, _: &ServedVersion, subresource: Subresource, new: &Value, old: Option<&Value>) -> Vec<String> {
         match old {
-            // The reference mistakes the old template for the new one.
+            // The reference swaps the old and the new template.
             Some(old) if subresource != Subresource::Status && workloads::generation_differs(new, old) => {
                 template::warnings(old, Some(new))
             }
@@ -102,7 +102,7 @@ impl Strategy for ReplicationController {
         Some("controllers")
     }
 
-    /// Older versions left the pods in place.
+    /// Older versions of Kubernetes left the pods in place.
     fn orphans_dependents(&self) -> bool {
         true
     }
@@ -121,7 +121,7 @@ impl Strategy for ReplicationController {
     }
 }
 
-/// The labels of the template become those of the controller and its selector, if it has none.
+/// Sets the controller's labels and its selector to the labels of the template, if it has none.
 fn set_labels(controller: &mut Value) {
     let Some(labels) = controller.at(&["spec", "template", "metadata", "labels"]).cloned() else { return };
     let spec = defaults::structure(controller, "spec");

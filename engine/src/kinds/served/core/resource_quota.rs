@@ -22,7 +22,7 @@ const SCOPES: [&str; 7] = [
     "Terminating",
     "VolumeAttributesClass",
 ];
-/// Scopes that no object is in together.
+/// Pairs of scopes that exclude each other.
 const CONFLICTS: [[&str; 2]; 2] = [["BestEffort", "NotBestEffort"], ["NotTerminating", "Terminating"]];
 const COMPUTE: [&str; 6] = ["cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"];
 
@@ -103,7 +103,7 @@ impl Strategy for ResourceQuota {
     }
 }
 
-/// How much is used of what, by requests and by limits.
+/// The table cells: how much of each resource is used, for requests and for limits.
 fn cells(quota: &Value) -> Vec<Cell> {
     let hard = quota.at(&["status", "hard"]).and_then(Value::as_object);
     let amounts = hard.into_iter().flat_map(Map::iter).map(|(name, amount)| {
@@ -116,7 +116,7 @@ fn cells(quota: &Value) -> Vec<Cell> {
     Cell::named(quota, vec![Cell::text(&join(requests)), Cell::text(&join(limits))])
 }
 
-/// Requests above their limits.
+/// The warnings about requests that exceed their limits.
 fn limit_warnings(hard: &Map) -> Vec<String> {
     let mut warnings = Vec::new();
     for name in ["cpu", "memory", "storage", "ephemeral-storage"] {
@@ -160,12 +160,12 @@ fn validate_amounts(amounts: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// An error that shows a list, or null.
+/// An error that shows the list's value, or null.
 fn list_error(list: &FieldRef<'_>, detail: &str) -> Error {
     Error::invalid(list.path(), list.value().cloned().unwrap_or(Value::Null), detail)
 }
 
-/// How many of the limited resources no object in the scope has.
+/// The number of limited resources that do not apply to objects in the scope.
 fn unfit_count(scope: &str, hard: &FieldRef<'_>) -> usize {
     let names = hard.entries().map(|(name, _)| name);
     names.filter(|name| resources::is_standard_quota(name) && !is_in_scope(scope, name)).count()
@@ -196,7 +196,7 @@ fn validate_scopes(scopes: &FieldRef<'_>, hard: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// Scopes at `path` that no object is in both of. The error shows `scopes` wherever they are from.
+/// The errors for pairs of conflicting scopes at `path`. They show `scopes`, wherever the scopes come from.
 fn validate_conflicts(seen: &BTreeSet<&str>, path: &Path<'_>, scopes: &FieldRef<'_>) -> ErrorList {
     let conflicts = CONFLICTS.iter().filter(|pair| pair.iter().all(|scope| seen.contains(scope)));
     let shown = || scopes.value().cloned().unwrap_or(Value::Null);
@@ -209,7 +209,7 @@ fn validate_selector(spec: &FieldRef<'_>, selector: &FieldRef<'_>, hard: &FieldR
     let shown = selector.value().map(|value| show_internal("core.v1.ScopeSelector", value)).unwrap_or_default();
     let expressions = selector.field("matchExpressions");
     for requirement in expressions.items() {
-        // The reference does not tell which of them is wrong.
+        // The reference does not report which of the requirements is wrong.
         let requirement = FieldRef::new(requirement.value(), *expressions.path());
         let scope = requirement.field("scopeName");
         if !SCOPES.contains(&scope.text()) {

@@ -22,7 +22,7 @@ pub static KINDS: [&Kind; 1] = [&Kind {
 struct Secret;
 
 impl Strategy for Secret {
-    /// Adds `stringData` to the data, replacing existing values.
+    /// Adds `stringData` to the data, where it replaces existing values, and sets the default type.
     fn set_typed_defaults(&self, object: &mut Value) {
         let fields = object.make_object();
         if let Some(Value::Object(texts)) = fields.remove("stringData") {
@@ -98,7 +98,7 @@ impl Strategy for Secret {
     }
 }
 
-/// The fields that a secret lacks for its type.
+/// Checks that a secret has the fields that its type requires.
 fn validate_type(object: &Value) -> ErrorList {
     let data = |key: &str| object.at(&["data", key]);
     let required = |key: &str| Error::required(&DATA.key(key), "");
@@ -124,7 +124,7 @@ fn validate_type(object: &Value) -> ErrorList {
     }
 }
 
-/// The configuration of a registry client must be a JSON object.
+/// Checks that the configuration of a registry client is a JSON object.
 fn validate_json(object: &Value, key: &str) -> ErrorList {
     let at = DATA.key(key);
     let Some(value) = object.at(&["data", key]) else { return Error::required(&at, "").into() };
@@ -140,7 +140,7 @@ fn validate_json(object: &Value, key: &str) -> ErrorList {
     Error::invalid(&at, "<secret contents redacted>", fault).into()
 }
 
-/// Why the certificate and the key of a secret can't be used, as far as their format shows.
+/// Why a secret's certificate and key cannot be used, as far as their format shows.
 fn pair_fault(secret: &Value) -> Option<String> {
     const SKIPPED: &str = "input after skipping PEM blocks of the following types:";
     let pem = |key: &str| base64::decode(secret.str_at(&["data", key])).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Service, core/v1. The meaning of its fields is in [`crate::kinds::services`].
+//! Service, core/v1. Its fields are handled in [`crate::kinds::services`].
 //!
 //! Source: `pkg/registry/core/service` of Kubernetes 1.37.
 

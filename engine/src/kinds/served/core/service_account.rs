@@ -20,7 +20,7 @@ pub static KINDS: [&Kind; 1] = [&Kind {
 
 struct ServiceAccount;
 
-/// Only the name of a reference to a secret is kept.
+/// Removes everything but the name from references to secrets.
 fn keep_names(object: &mut Value) {
     let Some(Value::Array(secrets)) = object.get_mut("secrets") else { return };
     for secret in secrets {

@@ -43,7 +43,7 @@ const PORTS_MAX: i64 = 20_000;
 const TOPOLOGY_MAX: i64 = 16;
 const HOSTNAME: &str = "kubernetes.io/hostname";
 const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
-/// The controllers, which need no warnings.
+/// The controllers for whose objects there are no warnings.
 const CONTROLLERS: [&str; 2] = ["endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"];
 
 struct EndpointSlice;
@@ -113,7 +113,8 @@ fn items_of<'v>(object: &'v Value, name: &str) -> &'v [Value] {
     object.items_at(&[name])
 }
 
-/// Removes the topology of an older version, except for nodes that it already knew.
+/// Removes the topology of an older API version; sets the node's name from it if the stored object already had that
+/// node.
 fn drop_topology(object: &mut Value, nodes: &BTreeSet<String>) {
     for endpoint in items(object, "endpoints") {
         let Some(topology) = endpoint.make_object().remove("deprecatedTopology") else { continue };
@@ -140,7 +141,7 @@ fn validate(minor: Minor, object: &Value, old: Option<&Value>) -> ErrorList {
     });
     errors.extend(validate_ports(&root.field("ports")));
     let faults = validate_endpoints(minor, &root.field("endpoints"), address_type.text());
-    // Values that were stored under older rules may stay.
+    // Values that were stored under older rules may be kept.
     if !faults.is_empty() && old.is_none_or(|old| items_of(old, "endpoints") != items_of(object, "endpoints")) {
         errors.extend(faults);
     }
@@ -203,7 +204,7 @@ fn validate_endpoints(minor: Minor, endpoints: &FieldRef<'_>, address_type: &str
     errors
 }
 
-/// An address of the slice's type; an address of the other family is reported at the list.
+/// Validates an address of the slice's type. An address of the other family is reported at the list.
 fn validate_address(minor: Minor, address: &FieldRef<'_>, list: &Path<'_>, address_type: &str) -> ErrorList {
     let (path, text) = (address.path(), address.text());
     let mut errors = match address_type {
@@ -235,7 +236,7 @@ fn validate_hints(hints: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// Items with names, each once.
+/// Validates a list of items with unique names.
 fn validate_named(list: &FieldRef<'_>, check: fn(&str) -> Vec<String>) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut seen = HashSet::new();

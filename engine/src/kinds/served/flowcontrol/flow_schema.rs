@@ -1,6 +1,7 @@
-//! FlowSchema, flowcontrol.apiserver.k8s.io/v1, and v1beta3 of older minors: which requests belong to which priority level.
+//! FlowSchema, flowcontrol.apiserver.k8s.io/v1, and v1beta3 in older minor versions: assigns requests to priority
+//! levels.
 //!
-//! It is stored and validated; this server shares its processors in another way.
+//! Objects are stored and validated, but this server schedules requests in another way.
 //!
 //! Source: `pkg/apis/flowcontrol/validation` and `pkg/registry/flowcontrol/flowschema`, release 1.37.
 
@@ -20,7 +21,7 @@ const SUBJECT_KINDS: [&str; 3] = ["Group", "ServiceAccount", "User"];
 pub static KINDS: [&Kind; 2] = [&V1, &V1BETA3];
 
 static V1: Kind = form();
-/// Up to 1.31, and by default.
+/// Served up to 1.31, by default.
 static V1BETA3: Kind = Kind { is_default: true, ..form().former("v1beta3") };
 
 const fn form() -> Kind {
@@ -112,7 +113,7 @@ fn validate_method(method: &FieldRef<'_>) -> Option<Error> {
     const METHODS: [&str; 2] = ["ByNamespace", "ByUser"];
     let value = method.value()?;
     let kind = method.field("type");
-    // As in the reference, the error shows the struct around the type.
+    // As in the reference, the error shows the struct that contains the type.
     let shown = || show_internal("flowcontrol.v1.FlowDistinguisherMethod", value);
     (!METHODS.contains(&kind.text())).then(|| kind.not_supported(&METHODS).shown_as(shown()))
 }
@@ -180,7 +181,7 @@ fn validate_who(who: &FieldRef<'_>, is_account: bool) -> ErrorList {
     errors
 }
 
-/// A list with a star in it has nothing else.
+/// Checks that a list with a star has no other items.
 fn validate_star(list: &FieldRef<'_>, others: &str) -> Option<Error> {
     let has_more = list.len() > 1 && list.texts().any(|text| text == "*");
     has_more.then(|| list.invalid(format!("if '*' is present, must not specify other {others}")))
@@ -245,7 +246,7 @@ fn validate_paths(rule: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// A path, which may end in a star.
+/// The fault of a path, which may end in a star.
 fn path_fault(path: &str) -> Option<&'static str> {
     if path.is_empty() {
         return Some("must not be empty");

@@ -1,7 +1,7 @@
-//! PriorityLevelConfiguration, flowcontrol.apiserver.k8s.io/v1, and v1beta3 of older minors: how many requests of a level go
-//! at once.
+//! PriorityLevelConfiguration, flowcontrol.apiserver.k8s.io/v1, and v1beta3 in older minor versions: how many requests
+//! of a level are executed at the same time.
 //!
-//! It is stored and validated; this server shares its processors in another way.
+//! Objects are stored and validated, but this server schedules requests in another way.
 //!
 //! Source: `pkg/apis/flowcontrol/validation` and `pkg/registry/flowcontrol/prioritylevelconfiguration`, release 1.37.
 
@@ -16,16 +16,16 @@ use crate::value::Value;
 const SHARES: i64 = 30;
 const QUEUING: [(&str, i64); 3] = [("handSize", 8), ("queues", 64), ("queueLengthLimit", 50)];
 const QUEUES_MAX: i64 = 10_000_000;
-/// How many bits the hash of a flow has to spend.
+/// The number of bits in the hash of a flow.
 const HASH_BITS: i64 = 60;
-/// The annotation for zero shares in v1beta3, where zero otherwise means the default; only used there.
+/// The annotation for zero shares in v1beta3, where zero otherwise means the default. It is only used there.
 const ZERO_SHARES: &str = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares";
 
 pub static KINDS: [&Kind; 2] = [&V1, &V1BETA3];
 
-/// The schemas that name the levels come with them.
+/// The initial levels come with the flow schemas that refer to them.
 static V1: Kind = Kind { initial: Some(Initial::Deferred(|| flow_control::INITIAL.clone())), ..form() };
-/// Up to 1.31, and by default.
+/// Served up to 1.31, by default.
 static V1BETA3: Kind = Kind { is_default: true, ..form().former("v1beta3") };
 
 const fn form() -> Kind {
@@ -45,7 +45,7 @@ fn is_beta(object: &Value) -> bool {
     object.str_at(&["apiVersion"]).ends_with("/v1beta3")
 }
 
-/// Whether zero shares are meant.
+/// Whether the annotation says that zero shares are intended.
 fn says_zero(object: &Value) -> bool {
     object.at(&["metadata", "annotations", ZERO_SHARES]).is_some()
 }
@@ -126,7 +126,7 @@ fn validate(object: &Value) -> ErrorList {
     errors
 }
 
-/// Mandatory levels are fixed, except for the shares of the exempt one.
+/// Checks that a mandatory level has the fixed spec; the exempt one may differ in `spec.exempt`.
 fn validate_fixed(name: &str, spec: &FieldRef<'_>) -> Option<Error> {
     let fixed = flow_control::mandatory_spec("PriorityLevelConfiguration", name)?;
     let is_exempt = name == "exempt";
@@ -241,7 +241,7 @@ fn validate_queuing(queuing: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// How many bits it takes to choose a hand.
+/// The number of bits of entropy needed to choose a hand of queues.
 fn entropy_bits(queues: i64, hand_size: i64) -> i64 {
     ((queues as f64).log2() * hand_size as f64).ceil() as i64
 }

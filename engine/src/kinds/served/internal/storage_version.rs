@@ -81,7 +81,7 @@ fn cells(version: &Value) -> Vec<Cell> {
     Cell::named(version, vec![common, Cell::text(&shown)])
 }
 
-/// The name is that of a group and a resource in it.
+/// Checks that the name has the form `<group>.<resource>`.
 fn name_is_group_and_resource(name: &str, _: bool) -> Vec<String> {
     let Some((group, resource)) = name.rsplit_once('.') else {
         return vec!["name must be in the form of <group>.<resource>".to_owned()];
@@ -133,7 +133,7 @@ fn validate_server(server: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// `v1`, or `apps/v1`.
+/// Validates an API version such as `v1` or `apps/v1`.
 fn validate_api_version(field: &FieldRef<'_>) -> Option<Error> {
     let prefixed = |faults: Vec<String>, part: &str| -> Vec<String> {
         faults.into_iter().map(|fault| format!("{part} part: {fault}")).collect()
@@ -160,7 +160,7 @@ fn validate_api_version(field: &FieldRef<'_>) -> Option<Error> {
     (!faults.is_empty()).then(|| field.invalid(faults.join(",")))
 }
 
-/// The common encoding version must be set if all servers agree, and unset if they don't.
+/// Checks that the common encoding version is set if all servers agree, and unset if they do not.
 fn validate_common(status: &FieldRef<'_>, servers: &FieldRef<'_>) -> Option<Error> {
     let versions: HashSet<String> =
         servers.items().map(|server| server.field("encodingVersion").text().to_owned()).collect();
@@ -182,7 +182,7 @@ fn validate_common(status: &FieldRef<'_>, servers: &FieldRef<'_>) -> Option<Erro
     }
 }
 
-/// Errors of conditions are reported at the status itself.
+/// Validates the conditions. Their errors are reported at the status itself.
 fn validate_conditions(status: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut seen: HashMap<String, usize> = HashMap::new();

@@ -1,7 +1,7 @@
 //! EvictionRequest and Eviction, lifecycle.k8s.io/v1alpha1: a request for a pod's eviction, and its progress.
 //!
-//! Only served if enabled. Acting on one is the task of a controller, which does not exist here. Only the markers of
-//! their types are checked (`+k8s:…`), as there was no server to compare with.
+//! Only served if enabled. A controller, which does not exist here, would have to act on a request. Only the markers of
+//! the types (`+k8s:…`) are checked, because there was no server to compare with.
 
 use crate::crd::ServedVersion;
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table, reset_beside_status};
@@ -34,7 +34,7 @@ pub static KINDS: [&Kind; 2] = [
     },
 ];
 
-/// Either of them: their types' markers say in what they differ.
+/// The strategy of both kinds: the markers of their types describe how they differ.
 struct EvictionRequest;
 
 impl Strategy for EvictionRequest {
@@ -83,7 +83,7 @@ impl Strategy for EvictionRequest {
     }
 }
 
-/// The type of the kind that is written.
+/// The type of the kind that is being written.
 fn message(version: &ServedVersion) -> &'static Message {
     types::message_of_kind(&version.group, &version.version, &version.names.kind)
 }

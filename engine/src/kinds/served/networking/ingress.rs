@@ -34,7 +34,7 @@ spec:
     ..Kind::new("networking.k8s.io", "v1", "Ingress", &Ingress)
 }];
 
-/// How a class was once named.
+/// The number of hosts that the table shows.
 pub const HOSTS_SHOWN_MAX: usize = 3;
 
 struct Ingress;
@@ -105,7 +105,7 @@ fn check_class_annotation(ingress: &Value) -> Option<Error> {
     (annotation != class).then(|| Error::invalid(&annotations.child(CLASS_ANNOTATION), annotation, why))
 }
 
-/// Faults that an older object may keep.
+/// The faults that an older object may keep.
 struct Forgiven {
     secret_names: bool,
     wildcard_rules: bool,
@@ -135,7 +135,8 @@ impl Forgiven {
     }
 }
 
-/// Whether a backend of `ingress` is a service whose name begins with a digit.
+/// Whether a backend of `ingress` is a service whose name is only valid under the relaxed rule, such as one that begins
+/// with a digit.
 fn names_relaxed(ingress: &Value) -> bool {
     let root = FieldRef::root(ingress);
     let spec = root.field("spec");
@@ -282,7 +283,7 @@ fn check_backend_port(backend: &FieldRef<'_>, port: &FieldRef<'_>) -> ErrorList 
     }
 }
 
-/// A reference to an object that takes requests.
+/// Validates a backend's reference to an object.
 fn check_resource(resource: &FieldRef<'_>) -> ErrorList {
     let group = resource.field("apiGroup");
     let mut errors = ErrorList::new();
@@ -321,7 +322,7 @@ fn table() -> Table {
     })
 }
 
-/// The first hosts, and how many rules there are beyond them.
+/// The first hosts, and the number of further rules, for the table.
 fn hosts(object: &Value) -> String {
     let rules = object.items_at(&["spec", "rules"]);
     let mut hosts: Vec<&str> = Vec::new();

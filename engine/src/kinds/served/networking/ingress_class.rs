@@ -125,7 +125,7 @@ fn table() -> Table {
     })
 }
 
-/// `Kind.group/name`.
+/// Formats the parameters as `Kind.group/name`.
 fn show_parameters(parameters: &Value) -> String {
     let group = parameters.get("apiGroup").and_then(Value::as_str);
     let group = group.map(|group| format!(".{group}")).unwrap_or_default();

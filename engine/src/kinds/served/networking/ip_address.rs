@@ -1,4 +1,5 @@
-//! IPAddress, networking.k8s.io/v1, and v1beta1 of older minors: that a cluster IP is taken, and by what.
+//! IPAddress, networking.k8s.io/v1, and v1beta1 in older minor versions: marks a cluster IP as taken, and by which
+//! object.
 //!
 //! Source: `pkg/registry/networking/ipaddress` and `pkg/apis/networking/validation` of Kubernetes 1.37.
 
@@ -59,13 +60,13 @@ impl Strategy for IpAddress {
     fn table(&self) -> Option<Table> {
         let columns = vec![Column::string("ParentRef", "What the address belongs to.")];
         let mut table = Table::named(columns, |object| Cell::named(object, vec![Cell::text(&shown_parent(object))]));
-        // The age is in a cell that has no column.
+        // As in the reference, the cell with the age has no column.
         table.columns.pop();
         Some(table)
     }
 }
 
-/// The name is the address, so it can't be generated.
+/// Checks that the name is an address in canonical form. It is never generated.
 fn check_name(name: &str, _: bool) -> Vec<String> {
     check_canonical_address(&Path::ROOT, name).into_iter().map(|error| error.detail.clone()).collect()
 }
@@ -96,7 +97,7 @@ fn validate(object: &Value) -> ErrorList {
     errors
 }
 
-/// `services/default/kubernetes`.
+/// Formats the parent, such as `services/default/kubernetes`.
 fn shown_parent(object: &Value) -> String {
     let Some(parent) = object.at(&["spec", "parentRef"]).filter(|parent| !parent.is_null()) else {
         return "<none>".to_owned();

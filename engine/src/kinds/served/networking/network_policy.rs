@@ -33,7 +33,7 @@ spec:
     ..Kind::new("networking.k8s.io", "v1", "NetworkPolicy", &NetworkPolicy)
 }];
 
-/// The lists of rules, each with its list of peers.
+/// The fields with rules, each with the field of the rules' peers.
 const RULES: [(&str, &str); 2] = [("ingress", "from"), ("egress", "to")];
 const POLICY_TYPES: [&str; 2] = ["Ingress", "Egress"];
 
@@ -97,7 +97,7 @@ impl Strategy for NetworkPolicy {
     }
 }
 
-/// Faults that an older object may keep, in that version of Kubernetes.
+/// The faults that an older object may keep, and the version of Kubernetes whose rules apply.
 struct Forgiven<'o> {
     minor: Minor,
     label_values: bool,

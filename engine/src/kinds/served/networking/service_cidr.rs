@@ -1,4 +1,5 @@
-//! ServiceCIDR, networking.k8s.io/v1, and v1beta1 of older minors: a range that cluster IPs are of.
+//! ServiceCIDR, networking.k8s.io/v1, and v1beta1 in older minor versions: a range from which cluster IPs are
+//! allocated.
 //!
 //! Source: `pkg/registry/networking/servicecidr` and `pkg/apis/networking/validation` of Kubernetes 1.37.
 
@@ -32,7 +33,7 @@ const fn form() -> Kind {
     }
 }
 
-/// One of each family.
+/// One range per family.
 const RANGES_MAX: usize = 2;
 const UNCHANGED: &str = "field is immutable";
 
@@ -100,7 +101,7 @@ fn validate_ranges(object: &Value) -> ErrorList {
     errors
 }
 
-/// The ranges stay; a second one may come.
+/// Checks that the ranges have not changed; a second one may be added.
 fn validate_change(new: &Value, old: &Value) -> ErrorList {
     let spec = Path::new("spec");
     let path = spec.child("cidrs");

@@ -1,4 +1,4 @@
-//! RuntimeClass, node.k8s.io/v1: what runs the containers of a pod.
+//! RuntimeClass, node.k8s.io/v1: the container runtime that runs a pod.
 //!
 //! Source: `pkg/apis/node` and `pkg/registry/node/runtimeclass` of Kubernetes 1.36, with the types of 1.37.
 
@@ -69,7 +69,7 @@ impl Strategy for RuntimeClass {
     }
 }
 
-/// The overhead of a pod of the class. Errors are those of limits.
+/// Validates the overhead of the class's pods. The errors are those of limits.
 fn validate_overhead(overhead: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let own = overhead.field("podFixed");
@@ -90,7 +90,7 @@ fn validate_overhead(overhead: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// Tolerations as pods have them, each once.
+/// Validates the tolerations like those of pods, and checks that each occurs once.
 fn validate_tolerations(listed: &FieldRef<'_>) -> ErrorList {
     let mut errors = pod::validate_tolerations(listed, &PodValidationOptions::default());
     let mut seen = HashSet::new();

@@ -11,7 +11,7 @@ use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
 use crate::value::Value;
 
-/// The key by which v1beta1 distinguishes a selector of nothing from one of everything.
+/// The label key by which v1beta1 distinguishes a selector that selects nothing from one that selects everything.
 const BETA_LABEL: &str = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match";
 const EVICTION_POLICIES: [&str; 2] = ["AlwaysAllow", "IfHealthyBudget"];
 
@@ -73,7 +73,7 @@ impl Strategy for PodDisruptionBudget {
     }
 }
 
-/// Removes the requirements for the label, except from the selector of nothing.
+/// Removes the requirements for that label, except from a selector that selects nothing.
 fn strip_beta_label(selector: &mut Value) {
     let Value::Object(fields) = selector else { return };
     let expressions = fields.get("matchExpressions").and_then(Value::as_array).unwrap_or_default();
@@ -91,7 +91,7 @@ fn strip_beta_label(selector: &mut Value) {
     }
 }
 
-/// `checks_values` says whether the values of the selector are checked.
+/// Validates the spec; `checks_values` tells whether the selector's values are checked.
 fn validate_spec(budget: &Value, checks_values: bool) -> ErrorList {
     let mut errors = ErrorList::new();
     let root = FieldRef::root(budget);

@@ -1,4 +1,4 @@
-//! DeviceClass, resource.k8s.io/v1, v1beta2 and v1beta1: devices that claims ask for by a name.
+//! DeviceClass, resource.k8s.io/v1, v1beta2 and v1beta1: a named set of devices that claims can request.
 //!
 //! Source: `pkg/apis/resource/validation` and `pkg/registry/resource/deviceclass`, release 1.37.
 
@@ -70,7 +70,7 @@ impl Strategy for DeviceClass {
     }
 }
 
-/// An unchanged spec may use everything that was allowed when it was written.
+/// Validates the spec. A field that has not changed may use everything that was allowed when it was written.
 fn validate_spec(minor: Minor, object: &Value, old: Option<&Value>) -> ErrorList {
     let root = FieldRef::root(object);
     let spec = root.field("spec");
@@ -87,7 +87,7 @@ fn validate_spec(minor: Minor, object: &Value, old: Option<&Value>) -> ErrorList
     errors
 }
 
-/// A resource of a domain that is not Kubernetes' own.
+/// Whether the name is that of a resource outside Kubernetes' own domains.
 fn is_extended_resource(name: &str) -> bool {
     let is_native = !name.contains('/') || name.contains("kubernetes.io/");
     !is_native && !name.starts_with("requests.") && names::is_qualified_name(&format!("requests.{name}")).is_empty()

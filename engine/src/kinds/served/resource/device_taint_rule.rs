@@ -1,4 +1,4 @@
-//! DeviceTaintRule, resource.k8s.io/v1, v1beta2 and v1alpha3: a taint for every device that a selector finds.
+//! DeviceTaintRule, resource.k8s.io/v1, v1beta2 and v1alpha3: a taint for every device that a selector matches.
 //!
 //! Source: `pkg/apis/resource/validation` and `pkg/registry/resource/devicetaintrule`, release 1.36, with the types of 1.37.
 
@@ -107,7 +107,7 @@ impl Strategy for DeviceTaintRule {
     }
 }
 
-/// The errors of the spec; an effect that `old_taint` has stays.
+/// Validates the spec; an effect that `old_taint` already has is accepted.
 fn validate_spec(object: &Value, old_taint: Option<&Value>) -> ErrorList {
     let root = FieldRef::root(object);
     let spec = root.field("spec");

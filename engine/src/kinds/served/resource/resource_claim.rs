@@ -1,4 +1,4 @@
-//! ResourceClaim, resource.k8s.io/v1, v1beta2 and v1beta1: devices that pods need, and which of them they got.
+//! ResourceClaim, resource.k8s.io/v1, v1beta2 and v1beta1: the devices that pods need, and those allocated to them.
 //!
 //! Source: `pkg/apis/resource/validation` and `pkg/registry/resource/resourceclaim`, release 1.37.
 
@@ -126,7 +126,7 @@ impl Strategy for ResourceClaim {
     }
 }
 
-/// The spec of a claim or a template never changes.
+/// Checks that the spec of a claim or a template has not changed.
 pub(super) fn immutable_spec(new: &Value, old: &Value, type_name: &str) -> Option<Error> {
     let (root, old_root) = (FieldRef::root(new), FieldRef::root(old));
     let spec = root.field("spec");
@@ -135,7 +135,7 @@ pub(super) fn immutable_spec(new: &Value, old: &Value, type_name: &str) -> Optio
     (!is_same).then(|| immutable(new, type_name))
 }
 
-/// That the spec has changed.
+/// The error that the spec has changed.
 pub(super) fn immutable(new: &Value, type_name: &str) -> Error {
     let root = FieldRef::root(new);
     let spec = root.field("spec");

@@ -1,4 +1,4 @@
-//! ResourceClaimTemplate, resource.k8s.io/v1, v1beta2 and v1beta1: what the claims of pods are made from.
+//! ResourceClaimTemplate, resource.k8s.io/v1, v1beta2 and v1beta1: the template from which pods' claims are created.
 //!
 //! Source: `pkg/apis/resource/validation` and `pkg/registry/resource/resourceclaimtemplate`, release 1.37.
 

@@ -1,4 +1,4 @@
-//! ResourcePoolStatusRequest, resource.k8s.io/v1alpha3: a query for the number of free devices of a driver.
+//! ResourcePoolStatusRequest, resource.k8s.io/v1alpha3: a query for the number of a driver's free devices.
 //!
 //! The answer is written once, to the status.
 //!
@@ -101,7 +101,7 @@ fn message(version: &ServedVersion) -> &'static Message {
     types::message_of_kind(&version.group, &version.version, &version.names.kind)
 }
 
-/// A rule without a marker: the answer is only given once.
+/// Checks a rule without a marker: the status with the answer is only set once.
 fn validate_answer(new: &Value, old: &Value) -> ErrorList {
     let (root, old_root) = (FieldRef::root(new), FieldRef::root(old));
     let status = root.field("status");

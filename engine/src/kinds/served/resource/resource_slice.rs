@@ -1,4 +1,4 @@
-//! ResourceSlice, resource.k8s.io/v1, v1beta2 and v1beta1: devices that a driver has on a node.
+//! ResourceSlice, resource.k8s.io/v1, v1beta2 and v1beta1: the devices of a driver on a node or in a pool.
 //!
 //! Source: `pkg/apis/resource/validation` and `pkg/registry/resource/resourceslice`, release 1.37.
 
@@ -15,7 +15,7 @@ use crate::meta::gate::Gate;
 use crate::meta::names;
 use crate::value::{Value, go_quote};
 
-/// In the shape of v1.
+/// The fields behind feature gates, by their paths in v1.
 const FEATURES: [Feature; 9] = [
     Feature::new(Gate::DraDeviceTaints, &["spec.devices.*.taints"]),
     Feature::new(

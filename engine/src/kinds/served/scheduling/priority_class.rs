@@ -14,7 +14,7 @@ use crate::value::Value;
 
 const POLICIES: [&str; 2] = ["PreemptLowerPriority", "Never"];
 const USER_VALUE_MAX: i64 = 1_000_000_000;
-/// Names that are kept for the classes of the system.
+/// The prefix of names that are reserved for the system's classes.
 const SYSTEM_PREFIX: &str = "system-";
 
 /// A class that every cluster has.
@@ -48,7 +48,7 @@ pub static KINDS: [&Kind; 1] = [&Kind {
     ..Kind::new("scheduling.k8s.io", "v1", "PriorityClass", &PriorityClass)
 }];
 
-/// The classes that are there from the start.
+/// The classes that the server creates at its start.
 fn system_classes() -> Vec<Value> {
     let class = |class: &System| {
         object! {
@@ -123,7 +123,7 @@ fn cells(class: &Value) -> Vec<Cell> {
     cells
 }
 
-/// High priorities are the system's.
+/// Checks the priority's value: high ones are reserved for the system's classes.
 fn validate_value(object: &Value) -> Option<Error> {
     let name = object.str_at(&["metadata", "name"]);
     let value = object.get("value").and_then(Value::as_i64).unwrap_or_default();

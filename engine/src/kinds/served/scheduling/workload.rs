@@ -1,6 +1,6 @@
 //! Workload, PodGroup and CompositePodGroup, scheduling.k8s.io/v1beta1 and v1alpha3: pods that are scheduled together.
 //!
-//! They are validated by the markers of their types (`+k8s:…`); the versions are off by default.
+//! They are validated by the markers of their types (`+k8s:…`). The versions are disabled by default.
 //!
 //! Source: `pkg/apis/scheduling` and `pkg/registry/scheduling` of Kubernetes 1.36, with the types of 1.37.
 
@@ -62,13 +62,14 @@ const fn pod_group(version: &'static str) -> Kind {
     }
 }
 
-/// A Workload, which says how its pods are scheduled and has no status.
+/// The strategy of Workload, which describes how its pods are scheduled and has no status.
 static WORKLOAD: Grouping =
     Grouping { has_status: false, features: &OF_WORKLOAD, validate_spec: Some(workload_templates::validate) };
 static POD_GROUP: Grouping = Grouping { has_status: true, features: &OF_POD_GROUP, validate_spec: None };
 static COMPOSITE_POD_GROUP: Grouping = Grouping { has_status: true, features: &OF_COMPOSITE, validate_spec: None };
 
-/// Fields whose gates are shut unless somebody opens them: which these are, the markers of each type say (`+featureGate`).
+/// The fields behind gates that are off by default. The markers of each type (`+featureGate`) say which fields they
+/// are.
 static OF_WORKLOAD: [Feature; 1] = [Feature::new(Gate::CompositePodGroup, &["spec.compositePodGroupTemplates"])];
 
 static OF_POD_GROUP: [Feature; 4] = [
@@ -80,7 +81,7 @@ static OF_POD_GROUP: [Feature; 4] = [
 
 static OF_COMPOSITE: [Feature; 1] = [Feature::new(Gate::PodGroupPreemptionPolicy, &["spec.preemptionPolicy"])];
 
-/// Those of the templates in a Workload, by the list in which they stand.
+/// The same for the templates in a Workload, by the field with the list.
 static OF_TEMPLATES: [(&str, &[Feature]); 2] =
     [("podGroupTemplates", &OF_POD_GROUP_TEMPLATE), ("compositePodGroupTemplates", &OF_COMPOSITE_TEMPLATE)];
 
@@ -92,11 +93,11 @@ static OF_POD_GROUP_TEMPLATE: [Feature; 3] = [
 
 static OF_COMPOSITE_TEMPLATE: [Feature; 1] = [Feature::new(Gate::PodGroupPreemptionPolicy, &["preemptionPolicy"])];
 
-/// A kind whose spec is checked as its markers say.
+/// A kind whose spec is validated by its markers.
 struct Grouping {
     has_status: bool,
     features: &'static [Feature],
-    /// Rules without markers.
+    /// The rules of the spec that have no markers.
     validate_spec: Option<fn(&FieldRef<'_>) -> ErrorList>,
 }
 
@@ -170,7 +171,7 @@ impl Strategy for Grouping {
     }
 }
 
-/// Takes out fields whose gates are shut, of the object and of its templates.
+/// Removes the fields whose gates are off from the object and from its templates.
 fn drop_fields(features: &[Feature], minor: Minor, new: &mut Value, old: Option<&Value>) {
     features::drop_fields(features, minor, new, old);
     if let Some(spec) = defaults::field(new, "spec") {
@@ -178,8 +179,8 @@ fn drop_fields(features: &[Feature], minor: Minor, new: &mut Value, old: Option<
     }
 }
 
-/// Takes them out of the templates in a spec, or in a template, which may have others within. What a template used before is
-/// told by the one that stood in its place, as in the reference.
+/// Removes them from the templates in a spec, or in a template, which may contain others. As in the reference, the
+/// template at the same index of the old object tells what was in use before.
 fn drop_fields_of_templates(minor: Minor, new: &mut Value, old: Option<&Value>) {
     for (list, features) in OF_TEMPLATES {
         let before = old.and_then(|old| old.get(list)?.as_array()).unwrap_or_default();
@@ -189,18 +190,18 @@ fn drop_fields_of_templates(minor: Minor, new: &mut Value, old: Option<&Value>) 
             drop_fields_of_templates(minor, template, before.get(at));
         }
     }
-    // Go writes the constraints of a template also where there are none.
+    // Go encodes the constraints of a template even if there are none.
     for template in defaults::items(new, "podGroupTemplates") {
         defaults::set_pointer(template, "schedulingConstraints", Value::Null);
     }
 }
 
-/// The type of the version that is written.
+/// The type of the version that is being written.
 fn message(version: &ServedVersion) -> &'static Message {
     types::message_of_kind(&version.group, &version.version, &version.names.kind)
 }
 
-/// The claims of a status must be claims of the spec.
+/// Checks that the claims of a status are claims of the spec.
 fn validate_claims(statuses: &FieldRef<'_>, spec: &FieldRef<'_>) -> ErrorList {
     let claims = spec.field("resourceClaims");
     let known: HashSet<&str> = claims.items().map(|claim| claim.text_of("name")).collect();
@@ -221,7 +222,7 @@ mod tests {
     use crate::meta::gate::Gates;
     use crate::value::yaml;
 
-    /// The errors of a spec, in YAML, or with a change of one.
+    /// Checks the errors of a spec, given as YAML, or of an update of `old` to it.
     fn check(plural: &str, old: Option<&str>, new: &str, expect: &[&str]) {
         let kind = find(GROUP, plural).expect("the kind is there");
         let version = kind.served_version();
@@ -339,7 +340,7 @@ mod tests {
         );
     }
 
-    /// The rest of a spec, in YAML, with these gates enabled.
+    /// Checks what is left of a spec, given as YAML, with the feature gates set as in `gates`.
     fn check_left(plural: &str, gates: &str, old: Option<&str>, new: &str, expect: &str) {
         let kind = find(GROUP, plural).expect("the kind is there");
         let mut version = kind.served_version();

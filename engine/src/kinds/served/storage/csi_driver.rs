@@ -180,7 +180,7 @@ fn validate_spec(minor: Minor, spec: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// Each audience gets one token, which lives for some time.
+/// Checks that each audience has one token, with a valid lifetime.
 fn validate_tokens(tokens: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut audiences = HashSet::new();

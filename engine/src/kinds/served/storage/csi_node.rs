@@ -1,4 +1,4 @@
-//! CSINode, storage.k8s.io/v1: the drivers that are on a node.
+//! CSINode, storage.k8s.io/v1: the CSI drivers on a node.
 //!
 //! Source: `pkg/apis/storage` and `pkg/registry/storage/csinode` of Kubernetes 1.36, with the types of 1.37.
 
@@ -17,7 +17,7 @@ use crate::meta::names;
 use crate::types::Message;
 use crate::value::Value;
 
-/// Of a feature that is off.
+/// The field of a feature that is off.
 const DISABLED: &str = "status";
 const NODE_ID_BYTES_MAX: usize = 256;
 
@@ -95,7 +95,7 @@ fn validate_driver(driver: &FieldRef<'_>, is_new: bool) -> ErrorList {
     errors
 }
 
-/// Errors of the keys are reported at the driver.
+/// Validates the topology keys. Their errors are reported at the driver.
 fn validate_topology_keys(driver: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let mut keys = HashSet::new();
@@ -112,7 +112,7 @@ fn validate_topology_keys(driver: &FieldRef<'_>) -> ErrorList {
     errors
 }
 
-/// A driver does not change, except for the number of volumes it allows, with a feature.
+/// Checks that a driver has not changed; with a feature enabled, the number of volumes that it allows may.
 fn validate_kept(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     let kept = if minor.opens(Gate::MutableCsiNodeAllocatableCount) { without_allocatable } else { Value::clone };
     let mut by_name: HashMap<&str, Vec<&Value>> = HashMap::new();

@@ -1,4 +1,4 @@
-//! CSIStorageCapacity, storage.k8s.io/v1: how much of a class there is in a topology.
+//! CSIStorageCapacity, storage.k8s.io/v1: the available capacity of a storage class in a topology segment.
 //!
 //! Source: `pkg/apis/storage` and `pkg/registry/storage/csistoragecapacity` of Kubernetes 1.36, with the types of 1.37.
 

@@ -1,4 +1,4 @@
-//! VolumeAttachment, storage.k8s.io/v1: a volume that is to be on a node.
+//! VolumeAttachment, storage.k8s.io/v1: the intent to attach a volume to a node.
 //!
 //! Source: `pkg/apis/storage` and `pkg/registry/storage/volumeattachment` of Kubernetes 1.36, with the types of 1.37.
 

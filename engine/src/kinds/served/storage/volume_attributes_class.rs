@@ -1,4 +1,4 @@
-//! VolumeAttributesClass, storage.k8s.io/v1, and v1beta1 and v1alpha1 of older minors.
+//! VolumeAttributesClass, storage.k8s.io/v1, and v1beta1 and v1alpha1 in older minor versions.
 //!
 //! Source: `pkg/apis/storage` and `pkg/registry/storage/volumeattributesclass` of Kubernetes 1.36, with the types of 1.37.
 

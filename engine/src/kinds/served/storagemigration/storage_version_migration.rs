@@ -1,7 +1,8 @@
-//! StorageVersionMigration, storagemigration.k8s.io/v1 and v1beta1: objects of a resource that are to be stored anew.
+//! StorageVersionMigration, storagemigration.k8s.io/v1 and v1beta1: a request to rewrite a resource's stored objects.
 //!
-//! Source: `pkg/apis/storagemigration` and `pkg/registry/storagemigration` of Kubernetes 1.36, with the types of 1.37. Nothing here
-//! migrates objects: each is stored in the newest version when it is written.
+//! Source: `pkg/apis/storagemigration` and `pkg/registry/storagemigration` of Kubernetes 1.36, with the types of 1.37.
+//!
+//! Nothing here migrates objects: each is stored in the newest version when it is written.
 
 use crate::crd::{Column, Scope, ServedVersion};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table, reset_beside_status};
@@ -155,7 +156,7 @@ fn validate_status(new: &Value, old: &Value) -> ErrorList {
     errors
 }
 
-/// A revision is a number.
+/// Checks that a resource version is a number without leading zeros.
 fn validate_revision(revision: &FieldRef<'_>) -> Option<Error> {
     let text = revision.text();
     let why = match text.as_bytes() {

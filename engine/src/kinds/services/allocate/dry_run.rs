@@ -1,4 +1,4 @@
-//! What a dry run answers where it would allocate: something that looks the same, of which nothing is taken.
+//! Allocation in a dry run: returns plausible addresses and ports without taking any.
 //!
 //! Source: `pkg/registry/core/service/ipallocator` and `portallocator`, release 1.37.
 
@@ -9,10 +9,10 @@ use crate::kinds::services::Family;
 
 use super::{Addresses, IpRange, Ports, Refusal};
 
-/// Below the first port that a dry run gives.
+/// The number before the first port that a dry run returns.
 const PORT_BEFORE: i64 = 32_768;
 
-/// Addresses and ports of one dry run.
+/// The addresses and ports of one dry run.
 pub struct DryRun<'a> {
     ranges: &'a [IpRange],
     is_taken: &'a dyn Fn(i64) -> bool,
@@ -20,7 +20,7 @@ pub struct DryRun<'a> {
 }
 
 impl<'a> DryRun<'a> {
-    /// With the cluster's ranges, and what is known of ports.
+    /// Makes a dry run with the cluster's ranges and a test of whether a port is taken.
     pub fn new(ranges: &'a [IpRange], is_taken: &'a dyn Fn(i64) -> bool) -> Self {
         DryRun { ranges, is_taken, ports: BTreeSet::new() }
     }
@@ -49,7 +49,7 @@ impl Ports for DryRun<'_> {
     }
 
     fn take_any(&mut self) -> Result<i64, Refusal> {
-        // A number below 0 was never a port: the first is 1.
+        // A number below 0 was never a port: the smallest is 1.
         let port = self.ports.last().map_or(PORT_BEFORE, |last| (*last).max(0)).saturating_add(1);
         self.ports.insert(port);
         Ok(port)

@@ -1,6 +1,6 @@
-//! A range of cluster IPs, and in which order its addresses are tried.
+//! A range of cluster IPs, and the order in which its addresses are tried.
 //!
-//! The lower part is left to those who ask for a certain address, as long as there are others.
+//! The lower part is reserved for requests for a specific address, as long as there are others.
 //!
 //! Source: `pkg/registry/core/service/ipallocator`, release 1.37.
 
@@ -12,11 +12,12 @@ use crate::meta::address::{Prefix, PrefixError};
 
 use super::Refusal;
 
-/// How many leading bits of an IPv6 range are fixed at least.
+/// The minimum prefix length of an IPv6 range.
 const V6_BITS_MIN: u8 = 64;
-/// How many trailing bits of a range differ at least: it has eight addresses.
+/// The minimum number of host bits of a range: it has at least eight addresses.
 const FREE_BITS_MIN: u8 = 3;
-/// How many addresses the lower part has at least, if there are more, and at most; else one of so many.
+/// The minimum size of the lower part; `LOWER_MAX` is the maximum, and in between it is one in `LOWER_PART` of the
+/// range. A range of at most `LOWER_MIN` addresses has no lower part.
 const LOWER_MIN: u128 = 16;
 const LOWER_MAX: u128 = 256;
 const LOWER_PART: u128 = 16;
@@ -25,27 +26,27 @@ const LOWER_PART: u128 = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IpRange {
     prefix: Prefix,
-    /// The first address that is allocated, as a number; the network's own is not.
+    /// The first address that can be allocated, as a number; the network's own address cannot.
     first: u128,
-    /// How many there are: of IPv4, the last is not allocated either.
+    /// The number of addresses; the last one of an IPv4 range is not allocated either.
     size: u128,
-    /// How many of them are left to those who ask for a certain one.
+    /// The size of the lower part.
     lower: u128,
 }
 
-/// Why a range is not one of cluster IPs.
+/// Why a text is not a range of cluster IPs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RangeError {
-    /// It is not a prefix.
+    /// The text is not a prefix.
     #[error(transparent)]
     Prefix(#[from] PrefixError),
-    /// It has more addresses than a range may have; the length of its prefix.
+    /// The range is too large; holds the length of its prefix.
     #[error("shortest allowed prefix length for service CIDR is {V6_BITS_MIN}, got {0}")]
     TooLarge(u8),
 }
 
 impl IpRange {
-    /// Reads `10.0.0.0/24`.
+    /// Parses a range such as `10.0.0.0/24`.
     ///
     /// # Errors
     ///
@@ -62,7 +63,7 @@ impl IpRange {
         Ok(IpRange { prefix, first: number(prefix.ip) + 1, size, lower })
     }
 
-    /// Whether its addresses are IPv4 or IPv6.
+    /// The family of its addresses.
     pub fn family(&self) -> Family {
         if self.prefix.ip.is_ipv4() { Family::V4 } else { Family::V6 }
     }
@@ -78,12 +79,12 @@ impl IpRange {
         self.prefix.ip
     }
 
-    /// The first address, which is that of the service `kubernetes`.
+    /// The first address, which belongs to the service `kubernetes`.
     pub fn first(&self) -> Option<IpAddr> {
         (self.size > 0).then(|| self.address(0))
     }
 
-    /// Why an address is not one of those that are allocated.
+    /// Why an address cannot be allocated from the range, if it cannot.
     pub fn refuse(&self, ip: IpAddr) -> Option<Refusal> {
         let is_in = self.prefix.contains(ip) && (self.first..self.first + self.size).contains(&number(ip));
         (!is_in).then(|| {
@@ -94,7 +95,8 @@ impl IpRange {
         })
     }
 
-    /// All addresses in the order in which they are tried: from a random one of the upper part on, then of the lower part.
+    /// All addresses in the order in which they are tried: those of the upper part from a random one on, then those of
+    /// the lower part.
     pub fn candidates(&self, random: u64) -> impl Iterator<Item = IpAddr> + use<> {
         let range = *self;
         let rotated = move |from: u128, count: u128| {

@@ -1,8 +1,8 @@
-//! What services are allocated of what there is once: cluster IPs and node ports.
+//! Allocates cluster IPs and node ports, each of which only one service can have.
 //!
-//! In: a service, the one before it, the ranges, and what the caller knows to be taken. Out: the service with its addresses
-//! and ports, and which of them are now its own or no longer. Nothing is written here: the caller writes them together with
-//! the service, under guards, and starts over where another was faster.
+//! Input: a service, its old object, the ranges, and what the caller knows to be taken. Output: the service with its
+//! addresses and ports, and which of them were taken or released. Nothing is written here: the caller writes them
+//! together with the service, with preconditions, and retries if another request was faster.
 //!
 //! Source: `pkg/registry/core/service/storage/alloc.go`, `ipallocator` and `portallocator`, release 1.37.
 
@@ -27,18 +27,18 @@ use super::families::keeps_preference;
 use super::family::Family;
 use super::{NONE, is_external_name, needs_health_check, number, put, spec, texts};
 
-/// Why a service gets no address or port.
+/// Why no address or port can be allocated for a service.
 #[derive(Debug)]
 pub enum AllocationError {
-    /// What it asks for can't be.
+    /// The requested address or port cannot be allocated.
     Invalid(ErrorList),
-    /// There is nothing left, or the service contradicts itself: in Kubernetes' words.
+    /// Nothing is left, or the service contradicts itself: with Kubernetes' message.
     Internal(String),
-    /// [`AllocationError::Internal`] that Kubernetes does not call so.
+    /// The same as [`AllocationError::Internal`], but Kubernetes returns it without the reason of an internal error.
     Plain(String),
 }
 
-/// Why an address or a port is not to be had, in Kubernetes' words.
+/// Why an address or a port cannot be taken, with Kubernetes' message.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// Nothing is left in the range.
@@ -49,7 +49,7 @@ pub enum Refusal {
     PortTaken,
     /// The address is not of the range's family.
     OtherNetwork,
-    /// The address or port is not within the range, which is told.
+    /// The address or port is outside the range; holds the message.
     OutOfRange(String),
 }
 
@@ -65,31 +65,32 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Addresses that are to be had.
+/// The addresses that can be allocated.
 pub trait Addresses {
     /// Takes an address.
     ///
     /// # Errors
     ///
-    /// It is taken, or out of the ranges.
+    /// The address is taken, or outside the ranges.
     fn take(&mut self, ip: IpAddr) -> Result<(), Refusal>;
 
     /// Takes any address of a family.
     ///
     /// # Errors
     ///
-    /// None is left.
+    /// No address is left.
     fn take_any(&mut self, family: Family) -> Result<IpAddr, Refusal>;
 
-    /// Gives an address back.
+    /// Releases an address.
     fn give_back(&mut self, ip: IpAddr);
 }
 
-/// Allocates the cluster IPs that a service is to have beyond those of the old one, and gives back those that it has no more.
+/// Allocates the cluster IPs that a service needs in addition to the old ones, and releases those that it no longer
+/// has.
 ///
 /// # Errors
 ///
-/// An address that can't be had; nothing is taken then.
+/// An address cannot be allocated. Nothing is taken then.
 pub fn allocate_cluster_ips(
     new: &mut Value,
     old: Option<&Value>,
@@ -122,7 +123,7 @@ fn allocate_all(service: &mut Value, addresses: &mut dyn Addresses) -> Result<()
     allocate_from(service, addresses, 0)
 }
 
-/// Allocates the cluster IPs of the families from the one at `first` on.
+/// Allocates the cluster IPs of the families from index `first` on.
 fn allocate_from(service: &mut Value, addresses: &mut dyn Addresses, first: usize) -> Result<(), AllocationError> {
     let mut ips: Vec<String> = texts(service, "clusterIPs").into_iter().map(str::to_owned).collect();
     let families: Vec<_> = texts(service, "ipFamilies").into_iter().map(Family::named).collect();
@@ -146,7 +147,7 @@ fn allocate_one(asked: &str, family: Family, addresses: &mut dyn Addresses) -> R
     addresses.take(ip).map(|()| asked.to_owned())
 }
 
-/// What is told of an address that is not to be had: the one that was asked for, or any.
+/// The error for an address that cannot be allocated: the requested one, or any.
 fn refused(service: &Value, asked: &[String], index: usize, why: &Refusal) -> AllocationError {
     let detail = match asked.get(index).map_or("", String::as_str) {
         "" if *why == Refusal::Full => {
@@ -161,18 +162,18 @@ fn refused(service: &Value, asked: &[String], index: usize, why: &Refusal) -> Al
     AllocationError::Invalid(Error::invalid(&spec.child("clusterIPs"), shown, detail).into())
 }
 
-/// The cluster IPs that a service says that it has.
+/// The cluster IPs in a service's spec.
 pub fn held_addresses(service: &Value) -> impl Iterator<Item = IpAddr> {
     texts(service, "clusterIPs").into_iter().filter_map(parse_lenient)
 }
 
-/// The node ports that a service says that it has.
+/// The node ports in a service's spec, including the health check port.
 pub fn held_ports(service: &Value) -> impl Iterator<Item = i64> {
     let health_port = needs_health_check(service).then(|| number(spec(service), "healthCheckNodePort"));
     super::node_ports(service).into_iter().chain(health_port.filter(|port| *port != 0))
 }
 
-/// Gives back the cluster IPs of a service from the one at `first` on.
+/// Releases the cluster IPs of a service from index `first` on.
 pub fn give_back(service: &Value, addresses: &mut dyn Addresses, first: usize) {
     held_addresses(service).skip(first).for_each(|ip| addresses.give_back(ip));
 }

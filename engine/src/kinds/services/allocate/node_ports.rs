@@ -1,4 +1,4 @@
-//! Which node ports a service gets and gives back.
+//! Allocates and releases the node ports of a service.
 //!
 //! Source: `initNodePorts`, `updateNodePorts` and the functions beside them in `pkg/registry/core/service/storage/alloc.go`,
 //! release 1.37.
@@ -14,31 +14,31 @@ use crate::value::Value;
 
 use super::{AllocationError, Refusal, held_ports};
 
-/// Ports that are to be had.
+/// The node ports that can be allocated.
 pub trait Ports {
     /// Takes a port.
     ///
     /// # Errors
     ///
-    /// It is taken, or out of the range.
+    /// The port is taken, or outside the range.
     fn take(&mut self, port: i64) -> Result<(), Refusal>;
 
     /// Takes any port.
     ///
     /// # Errors
     ///
-    /// None is left.
+    /// No port is left.
     fn take_any(&mut self) -> Result<i64, Refusal>;
 
-    /// Gives a port back.
+    /// Releases a port.
     fn give_back(&mut self, port: i64);
 }
 
-/// Allocates the node ports that a service is to have beyond those of the old one, and gives back those that it has no more.
+/// Allocates the node ports that a service needs in addition to the old ones, and releases those that it no longer has.
 ///
 /// # Errors
 ///
-/// A port that can't be had; nothing is taken then.
+/// A port cannot be allocated. Nothing is taken then.
 pub fn allocate_node_ports(new: &mut Value, old: Option<&Value>, ports: &mut dyn Ports) -> Result<(), AllocationError> {
     match old {
         None if may_have_node_ports(new) => allocate_first(new, ports)?,
@@ -64,12 +64,12 @@ pub fn allocate_node_ports(new: &mut Value, old: Option<&Value>, ports: &mut dyn
     }
 }
 
-/// Gives back all node ports of a service.
+/// Releases all node ports of a service.
 pub fn give_back_node_ports(service: &Value, ports: &mut dyn Ports) {
     held_ports(service).for_each(|port| ports.give_back(port));
 }
 
-/// Ports of a new service: those with one number and different protocols share a node port.
+/// Allocates the node ports of a new service: ports with the same number and different protocols share a node port.
 fn allocate_first(service: &mut Value, ports: &mut dyn Ports) -> Result<(), AllocationError> {
     let allocates = allocates_node_ports(service);
     let mut asked: BTreeMap<i64, i64> = BTreeMap::new();
@@ -94,7 +94,7 @@ fn allocate_first(service: &mut Value, ports: &mut dyn Ports) -> Result<(), Allo
     Ok(())
 }
 
-/// Ports of a changed service: what is new is allocated, what is gone is given back.
+/// Allocates the new node ports of a changed service, and releases those that it no longer has.
 fn allocate_more(new: &mut Value, old: &Value, ports: &mut dyn Ports) -> Result<(), AllocationError> {
     let allocates = allocates_node_ports(new);
     let mut known: BTreeSet<i64> = node_ports(old).into_iter().collect();
@@ -135,7 +135,7 @@ fn take_any(ports: &mut dyn Ports) -> Result<i64, AllocationError> {
     ports.take_any().map_err(|why| AllocationError::Internal(format!("failed to allocate a nodePort: {why}")))
 }
 
-/// The port on which a node says whether it takes traffic.
+/// Allocates the health check port, on which a node reports whether it takes traffic.
 fn allocate_health_port(service: &mut Value, ports: &mut dyn Ports) -> Result<(), AllocationError> {
     let asked = field(service, "healthCheckNodePort").and_then(Value::as_i64).unwrap_or_default();
     let taken = match asked {
@@ -162,7 +162,7 @@ mod tests {
         }
     }
 
-    /// The ports of a service as they are allocated, 30001 being taken, or why they are not.
+    /// Checks the ports of a service after allocation, with 30001 taken, or the error.
     #[track_caller]
     fn check(new: &str, old: Option<&str>, expected: &str) {
         let (mut new, old) = (service(new), old.map(service));

@@ -1,4 +1,4 @@
-//! A range of node ports, and in which order they are tried.
+//! A range of node ports, and the order in which they are tried.
 //!
 //! Source: `pkg/registry/core/service/portallocator` and `k8s.io/apimachinery/pkg/util/net`, release 1.37.
 
@@ -11,13 +11,14 @@ use thiserror::Error;
 use super::Refusal;
 use crate::value::go_quote;
 
-/// How many ports the lower part has at least, if there are more, and at most; else one of so many.
+/// The minimum size of the lower part; `LOWER_MAX` is the maximum, and in between it is one in `LOWER_PART` of the
+/// range. A range of at most `LOWER_MIN` ports has no lower part.
 const LOWER_MIN: i64 = 16;
 const LOWER_MAX: i64 = 128;
 const LOWER_PART: i64 = 32;
 const PORT_MAX: i64 = 65_535;
 
-/// Ports from the first to the last.
+/// The ports from `first` to `last`, inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortRange {
     first: i64,
@@ -30,24 +31,24 @@ impl Default for PortRange {
     }
 }
 
-/// A text that is not a range of ports, in Go's words.
+/// Why a text is not a range of ports, with Go's messages.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PortRangeError {
     /// An end is not a number.
     #[error("strconv.Atoi: parsing {}: {why}", go_quote(.text))]
     Number {
-        /// What stands there.
+        /// The text at that end.
         text: String,
-        /// What is wrong with it.
+        /// The reason.
         why: &'static str,
     },
-    /// It is written in two ways at a time.
+    /// The text uses both `-` and `+`.
     #[error("unable to parse port range: {0}")]
     Syntax(String),
-    /// It goes beyond the last port.
+    /// The range exceeds the last port.
     #[error("the port range cannot be greater than {PORT_MAX}: {0}")]
     Bounds(String),
-    /// It ends before it begins.
+    /// The range ends before it begins.
     #[error("end port cannot be less than start port: {0}")]
     Backwards(String),
 }
@@ -55,7 +56,7 @@ pub enum PortRangeError {
 impl FromStr for PortRange {
     type Err = PortRangeError;
 
-    /// Reads `30000-32767`, `30000+2767` or one port.
+    /// Parses `30000-32767`, `30000+2767` or a single port.
     fn from_str(text: &str) -> Result<Self, PortRangeError> {
         let text = text.trim();
         let (first, last) = match (text.split_once('-'), text.split_once('+')) {
@@ -77,7 +78,7 @@ impl FromStr for PortRange {
     }
 }
 
-/// One end of a range, or how many ports follow it.
+/// One end of a range, or the number of ports after the first one.
 fn number(text: &str) -> Result<i64, PortRangeError> {
     text.parse::<i64>().map_err(|error| {
         let is_beyond = matches!(error.kind(), IntErrorKind::PosOverflow | IntErrorKind::NegOverflow);
@@ -93,14 +94,15 @@ impl fmt::Display for PortRange {
 }
 
 impl PortRange {
-    /// Why a port is not in the range.
+    /// Why a port is not in the range, if it is not.
     pub fn refuse(&self, port: i64) -> Option<Refusal> {
         (!(self.first..=self.last).contains(&port)).then(|| {
             Refusal::OutOfRange(format!("provided port is not in the valid range. The range of valid ports is {self}"))
         })
     }
 
-    /// All ports in the order in which they are tried: from a random one of the upper part on, then of the lower part.
+    /// All ports in the order in which they are tried: those of the upper part from a random one on, then those of the
+    /// lower part.
     pub fn candidates(&self, random: u64) -> impl Iterator<Item = i64> + use<> {
         let first = self.first;
         let size = self.last - first + 1;
@@ -126,7 +128,7 @@ mod tests {
         }
     }
 
-    /// The texts are those of kube-apiserver 1.36.
+    /// The messages are those of kube-apiserver 1.36.
     #[test]
     fn what_is_not_a_range_is_told_as_there() {
         for (text, expected) in [

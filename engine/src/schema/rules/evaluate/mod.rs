@@ -1,8 +1,8 @@
 //! Runs the rules of a schema over an object.
 //!
-//! In: compiled rules, an object and, on updates, the old one. Out: the errors, in the reference's order: a node's own
-//! rules, then its items or entries, then its properties. They all share one budget.
-//! Source: apiextensions-apiserver 1.37, `pkg/apiserver/schema/cel`.
+//! Input: compiled rules, an object and, on updates, the old one. Output: the errors, in the reference's order: a
+//! node's own rules, then its items or entries, then its properties. They all share one budget. Source:
+//! apiextensions-apiserver 1.37, `pkg/apiserver/schema/cel`.
 
 use super::tree::{RuleNode, Rules, RunnableRule};
 use crate::cel::cost::model::{CALL_LIMIT, OBJECT_BUDGET};
