@@ -44,7 +44,7 @@ impl Controller for Aggregation {
     }
 
     fn note(&self, change: &ChangeEvent, queue: &mut Queue<()>) {
-        if change.collection == collection() {
+        if change.collection.is(RBAC_GROUP, PLURAL) {
             queue.add((), Instant::now());
         }
     }

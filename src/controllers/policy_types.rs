@@ -39,7 +39,7 @@ impl Controller for PolicyTypes {
     }
 
     fn note(&self, change: &ChangeEvent, queue: &mut Queue<String>) {
-        if change.collection == collection() {
+        if change.collection.is(GROUP, Validating::POLICIES) {
             queue.add(change.key.to_string(), tokio::time::Instant::now());
         }
     }

@@ -55,7 +55,7 @@ pub(super) fn event(exchange: &Exchange, target: Option<&Target>) -> AuditEvent 
         uri: exchange.uri.clone(),
         verb,
         user: exchange.user.clone(),
-        source_ips: exchange.source_ips.clone(),
+        source_ips: exchange.source_ips(),
         user_agent: exchange.user_agent.clone(),
         object,
         received: Timestamp::now(),

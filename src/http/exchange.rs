@@ -60,8 +60,7 @@ pub(super) struct Exchange {
     pub warnings: Mutex<Warnings>,
     /// The request's id in the audit log: the one that the client sent, or a new one.
     pub audit_id: String,
-    /// The addresses that the request came through, the first sender first.
-    pub source_ips: Vec<String>,
+    sources: Sources,
     /// Set if the request asks for a WebSocket.
     pub upgrade: Option<Upgrade>,
     /// Set once the path is read.
@@ -81,7 +80,7 @@ impl Exchange {
     pub fn read(request: Request<Body>) -> (Self, Body) {
         let (mut parts, body) = request.into_parts();
         let upgrade = Upgrade::of(&mut parts);
-        let user = parts.extensions.get::<UserInfo>().cloned();
+        let user = parts.extensions.remove::<UserInfo>();
         let exchange = Exchange {
             method: parts.method,
             path: parts.uri.path().to_owned(),
@@ -98,7 +97,7 @@ impl Exchange {
             stopping: parts.extensions.get::<Stopping>().cloned(),
             warnings: Mutex::default(),
             audit_id: audit_id(&parts.headers),
-            source_ips: source_ips(&parts.headers, parts.extensions.get::<PeerAddress>().copied()),
+            sources: Sources::of(&parts.headers, parts.extensions.get::<PeerAddress>().copied()),
             upgrade,
             observed: OnceLock::new(),
             share: OnceLock::new(),
@@ -107,6 +106,11 @@ impl Exchange {
             reserved: Mutex::default(),
         };
         (exchange, body)
+    }
+
+    /// The addresses that the request came through, the first sender first.
+    pub fn source_ips(&self) -> Vec<String> {
+        self.sources.addresses()
     }
 
     /// The verb that the request asks for on the resource of `path`.
@@ -228,8 +232,10 @@ pub fn audit_id(headers: &HeaderMap) -> String {
 
 /// The values of a header, joined as one list. Bytes that are not UTF-8 become U+FFFD.
 fn text(headers: &HeaderMap, name: HeaderName) -> String {
-    let values = headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
-    values.collect::<Vec<_>>().join(",")
+    let mut values = headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
+    let mut text = values.next().map(Cow::into_owned).unwrap_or_default();
+    values.for_each(|value| text.extend([",", &*value]));
+    text
 }
 
 /// Reads a body into one buffer: each part is freed once it has been copied.
@@ -262,16 +268,32 @@ pub(super) fn no_memory() -> Status {
     Full.into()
 }
 
-/// The addresses that a request came through: those that proxies recorded, then the peer of the connection.
-fn source_ips(headers: &HeaderMap, peer: Option<PeerAddress>) -> Vec<String> {
-    let address = |text: &str| text.trim().parse::<IpAddr>().ok().map(|address| address.to_string());
-    let forwarded = text(headers, HeaderName::from_static("x-forwarded-for"));
-    let mut addresses: Vec<String> = forwarded.split(',').filter_map(address).collect();
-    let real = address(&text(headers, HeaderName::from_static("x-real-ip")));
-    let real = real.filter(|real| !addresses.contains(real));
-    addresses.extend(real);
-    let peer = peer.map(|PeerAddress(peer)| peer.ip().to_string());
-    let peer = peer.filter(|peer| addresses.last() != Some(peer));
-    addresses.extend(peer);
-    addresses
+/// The addresses that a request came through, as its headers and its connection tell them.
+struct Sources {
+    /// The headers `X-Forwarded-For` and `X-Real-Ip`.
+    forwarded: String,
+    real: String,
+    peer: Option<PeerAddress>,
+}
+
+impl Sources {
+    fn of(headers: &HeaderMap, peer: Option<PeerAddress>) -> Self {
+        Sources {
+            forwarded: text(headers, HeaderName::from_static("x-forwarded-for")),
+            real: text(headers, HeaderName::from_static("x-real-ip")),
+            peer,
+        }
+    }
+
+    /// The addresses that proxies recorded, then the peer of the connection.
+    fn addresses(&self) -> Vec<String> {
+        let address = |text: &str| text.trim().parse::<IpAddr>().ok().map(|address| address.to_string());
+        let mut addresses: Vec<String> = self.forwarded.split(',').filter_map(address).collect();
+        let real = address(&self.real).filter(|real| !addresses.contains(real));
+        addresses.extend(real);
+        let peer = self.peer.map(|PeerAddress(peer)| peer.ip().to_string());
+        let peer = peer.filter(|peer| addresses.last() != Some(peer));
+        addresses.extend(peer);
+        addresses
+    }
 }

@@ -178,8 +178,8 @@ impl Observed {
     }
 
     fn write(&self, stage: AuditStage) {
-        let now = Timestamp::now();
         self.with_event(|event| {
+            let now = Timestamp::now();
             let logs = self.observer.logs.iter().zip(&self.extents);
             logs.for_each(|(log, extent)| log.write(event, extent, stage, now));
         });

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use async_trait::async_trait;
 
@@ -317,15 +317,24 @@ impl StoredWebhooks {
     }
 }
 
+/// The collection of the configurations of a kind.
+fn configurations_of(kind: WebhookKind) -> &'static Collection {
+    static COLLECTIONS: LazyLock<[(WebhookKind, Collection); 2]> = LazyLock::new(|| {
+        let collection = |kind: WebhookKind| (kind, Collection::new("admissionregistration.k8s.io", kind.plural()));
+        [WebhookKind::Mutating, WebhookKind::Validating].map(collection)
+    });
+    let [(first, collection), (_, other)] = &*COLLECTIONS;
+    if *first == kind { collection } else { other }
+}
+
 #[async_trait]
 impl WebhookSource for StoredWebhooks {
     async fn configurations(&self, kind: WebhookKind) -> Result<Vec<Arc<Configuration>>, Status> {
-        let (group, plural) = ("admissionregistration.k8s.io", kind.plural());
-        let collection = Collection::new(group, plural);
-        let snapshot = self.storage.snapshot(&collection, At::Newest).await;
+        let collection = configurations_of(kind);
+        let snapshot = self.storage.snapshot(collection, At::Newest).await;
         let snapshot = snapshot.map_err(|error| match error {
             SnapshotError::Expired { .. } => Status::internal_error("the newest state has expired"),
-            SnapshotError::Store(error) => store_failed(&collection, "list", error),
+            SnapshotError::Store(error) => store_failed(collection, "list", error),
         })?;
         let stored: Vec<_> = snapshot.range("", None).collect();
         let mut configurations = self.in_files.clone();

@@ -104,7 +104,7 @@ impl Registry {
         if group.is_empty() {
             return Ok(None);
         }
-        let name = format!("{plural}.{group}");
+        let name = [plural, ".", group].concat();
         let collection = self.definitions.collection();
         let stored = self.storage.get(&collection, &name).await;
         let stored = stored.map_err(|error| store_failed(&collection, "get", error))?;

@@ -38,6 +38,9 @@ impl Feed {
     /// database is. A change comes with, or after, everything that was acknowledged in other databases before it: an
     /// owner is known before objects that refer to it. Cancel-safe.
     pub async fn next(&mut self) -> Option<Vec<ChangeEvent>> {
+        if let [database] = &mut *self.databases {
+            return database.next().await;
+        }
         if self.gathered.is_empty() {
             // The database that came first comes last the next time: one with many changes does not starve the others.
             // INVARIANT: there is at least the main database.
@@ -45,16 +48,14 @@ impl Feed {
             let nexts = self.databases.iter_mut().map(|database| database.next().boxed());
             self.gathered = select_all(nexts).await.0?;
         }
-        if self.databases.len() > 1 {
-            for database in &mut self.databases {
-                database.catch_up().await?;
-                loop {
-                    let more = database.visible().await?;
-                    if more.is_empty() {
-                        break;
-                    }
-                    self.gathered.extend(more);
+        for database in &mut self.databases {
+            database.catch_up().await?;
+            loop {
+                let more = database.visible().await?;
+                if more.is_empty() {
+                    break;
                 }
+                self.gathered.extend(more);
             }
         }
         Some(std::mem::take(&mut self.gathered))

@@ -104,11 +104,16 @@ pub struct Collection(Arc<str>);
 
 impl Collection {
     pub fn new(group: &str, plural: &str) -> Self {
-        Collection(format!("{group}/{plural}").into())
+        Collection([group, "/", plural].concat().into())
     }
 
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Whether it is [`Collection::new`] of these names.
+    pub fn is(&self, group: &str, plural: &str) -> bool {
+        self.0.strip_prefix(group).and_then(|rest| rest.strip_prefix('/')) == Some(plural)
     }
 
     /// Its group and its plural name.

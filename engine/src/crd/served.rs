@@ -126,7 +126,7 @@ impl Column {
 impl ServedVersion {
     /// `group/version`, or `version` alone for the core group.
     pub fn api_version(&self) -> String {
-        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+        if self.group.is_empty() { self.version.clone() } else { [&*self.group, "/", &*self.version].concat() }
     }
 
     /// Whether the `api_version` of an object names this version.
@@ -159,5 +159,5 @@ impl ServedVersion {
 }
 
 fn qualify(name: &str, group: &str) -> String {
-    if group.is_empty() { name.to_owned() } else { format!("{name}.{group}") }
+    if group.is_empty() { name.to_owned() } else { [name, ".", group].concat() }
 }

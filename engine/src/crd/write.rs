@@ -380,9 +380,10 @@ fn validate_type_meta(version: &ServedVersion, object: &Value) -> ErrorList {
     if kind != version.names.kind {
         errors.push(field::Error::invalid(&Path::new("kind"), kind, format!("must be {}", version.names.kind)));
     }
-    let (api_version, expected) = (object.str_at(&["apiVersion"]), version.api_version());
-    if api_version != expected {
-        errors.push(field::Error::invalid(&Path::new("apiVersion"), api_version, format!("must be {expected}")));
+    let api_version = object.str_at(&["apiVersion"]);
+    if !version.is_named(api_version) {
+        let detail = format!("must be {}", version.api_version());
+        errors.push(field::Error::invalid(&Path::new("apiVersion"), api_version, detail));
     }
     errors
 }

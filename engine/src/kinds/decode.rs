@@ -43,8 +43,8 @@ fn decode_in(
     versions: &[Arc<ServedVersion>],
 ) -> Result<Decoded, ReadError> {
     let is_older = version.minor < Minor::NEWEST && !version.preserve_unknown_fields;
-    let message = super::type_of(&version.api_version(), &version.names.kind).filter(|_| is_older);
-    let Some(message) = message else { return strategy.decode(object, versions) };
+    let message = is_older.then(|| super::type_of(&version.api_version(), &version.names.kind));
+    let Some(message) = message.flatten() else { return strategy.decode(object, versions) };
     let unknown = message.check(version.minor, &object)?.unknown;
     let mut known = object;
     message.forget_newer(version.minor, &mut known);
