@@ -33,8 +33,29 @@ impl Comparison {
 impl TypeSchema {
     /// Compares two objects that conform.
     pub(super) fn compare(&self, old: &Value, new: &Value) -> Comparison {
+        ObjectComparison { types: self, checks_old: false, old_conforms: true }.run(old, new)
+    }
+
+    /// Compares two objects of which the new one conforms; `None` if the old one does not.
+    pub(super) fn compare_unchecked(&self, old: &Value, new: &Value) -> Option<Comparison> {
+        let mut walk = ObjectComparison { types: self, checks_old: true, old_conforms: true };
+        let comparison = walk.run(old, new);
+        walk.old_conforms.then_some(comparison)
+    }
+}
+
+/// The walk through two objects. What they have in common need not be checked twice.
+struct ObjectComparison<'t> {
+    types: &'t TypeSchema,
+    /// Whether the old value here is still to be checked.
+    checks_old: bool,
+    old_conforms: bool,
+}
+
+impl<'t> ObjectComparison<'t> {
+    fn run(&mut self, old: &Value, new: &Value) -> Comparison {
         let mut root = Difference::default();
-        self.compare_values(self.root(), old, Some(new), &mut root);
+        self.compare_values(self.types.root(), old, Some(new), &mut root);
         Comparison {
             removed: FieldSet::from_unsorted(root.removed.below),
             modified: FieldSet::from_unsorted(root.modified.below),
@@ -42,24 +63,35 @@ impl TypeSchema {
         }
     }
 
-    fn difference(&self, id: TypeId, old: Option<&Value>, new: Option<&Value>) -> Difference {
+    fn check_old(&mut self, id: TypeId, old: &Value) {
+        if self.checks_old {
+            self.old_conforms &= self.types.validate_value(id, old, true).is_ok();
+        }
+    }
+
+    fn difference(&mut self, id: TypeId, old: Option<&Value>, new: Option<&Value>) -> Difference {
         let mut found = Difference::default();
         match (old, new) {
             (Some(old), new) => self.compare_values(id, old, new, &mut found),
-            (None, Some(new)) => found.added = self.added(id, new),
+            (None, Some(new)) => found.added = added(self.types, id, new),
             (None, None) => {}
         }
         found
     }
 
-    fn compare_values(&self, id: TypeId, old: &Value, new: Option<&Value>, out: &mut Difference) {
+    fn compare_values(&mut self, id: TypeId, old: &Value, new: Option<&Value>, out: &mut Difference) {
         work::step();
-        let type_ = self.get(id);
+        let type_ = self.types.get(id);
         let (old_kind, new_kind) = (Candidates::of(type_, Some(old)), Candidates::of(type_, new));
+        let checks_old = self.checks_old;
+        if new.is_none() || old_kind != new_kind {
+            self.check_old(id, old);
+            self.checks_old = false;
+        }
         let mut compare = |kind: Candidates| match kind.first(type_) {
-            Some(TypeKind::Map(map)) => self.compare_maps(map, old, new, out),
-            Some(TypeKind::Scalar(_)) => out.leaf(old, new),
-            Some(TypeKind::List(list)) => self.compare_lists(list, old, new, out),
+            Some(TypeKind::Map(map)) => self.compare_maps((id, map), old, new, out),
+            Some(TypeKind::Scalar(_)) => self.leaf(id, old, new, out),
+            Some(TypeKind::List(list)) => self.compare_lists((id, list), old, new, out),
             None => true,
         };
         let is_leaf = match new {
@@ -70,74 +102,78 @@ impl TypeSchema {
                 compare(new_kind)
             }
         };
+        self.checks_old = checks_old;
         if !is_leaf {
             out.removed.itself |= new.is_none();
         }
     }
 
-    /// The fields of a value that is new.
-    fn added(&self, id: TypeId, new: &Value) -> ComparedNode {
-        work::step();
-        let Some(kind) = self.kind_of(id, new) else { return ComparedNode::default() };
-        let mut below = Vec::new();
-        match (kind, new) {
-            (TypeKind::Map(map), Value::Object(fields)) if !map.atomic => {
-                below.reserve_exact(fields.len());
-                let mut types = map.in_order();
-                let of_field = |(name, field)| {
-                    let (id, _) = types.value(name)?;
-                    self.added(id, field).into_node(|| PathElement::field(name))
-                };
-                below.extend(fields.iter().filter_map(of_field));
+    /// Compares the field as a whole. Returns true.
+    fn leaf(&mut self, id: TypeId, old: &Value, new: Option<&Value>, out: &mut Difference) -> bool {
+        match new {
+            None => out.removed.itself = true,
+            Some(new) if equal_values(old, new) => {}
+            Some(_) => {
+                out.modified.itself = true;
+                self.check_old(id, old);
             }
-            (TypeKind::List(list), Value::Array(items)) if !matches!(list.items, Items::Atomic) => {
-                let of_items = |(item, same): (Item<'_>, &[Item<'_>])| match same {
-                    [one] => self.added(list.element, one.value).into_node(|| item.element()),
-                    _ => ComparedNode { itself: true, below: Vec::new() }.into_node(|| item.element()),
-                };
-                below.extend(by_key(&list.sorted_items(items)).filter_map(of_items));
-            }
-            _ => {}
         }
-        ComparedNode { itself: true, below }
+        true
     }
 
     /// Returns whether the field is a leaf: atomic, or empty on both sides.
-    fn compare_maps(&self, map: &MapType, old: &Value, new: Option<&Value>, out: &mut Difference) -> bool {
+    fn compare_maps(
+        &mut self,
+        (id, map): (TypeId, &'t MapType),
+        old: &Value,
+        new: Option<&Value>,
+        out: &mut Difference,
+    ) -> bool {
         let (old_fields, new_fields) = (fields_of(Some(old)), fields_of(new));
         if map.atomic || (old_fields.is_none() && new_fields.is_none()) {
-            return out.leaf(old, new);
+            return self.leaf(id, old, new, out);
+        }
+        if !matches!(old, Value::Object(_) | Value::Null) {
+            self.check_old(id, old);
         }
         let mut types = map.in_order();
-        for_each_field(old_fields, new_fields, |name, old, new| {
-            if let Some((id, _)) = types.value(name) {
-                self.difference(id, old, new).move_below(out, || PathElement::field(name));
-            }
+        for_each_field(old_fields, new_fields, |name, old, new| match types.value(name) {
+            Some((id, _)) => self.difference(id, old, new).move_below(out, || PathElement::field(name)),
+            None => self.old_conforms &= !self.checks_old || map.passes_over(name),
         });
         false
     }
 
-    fn compare_lists(&self, list: &ListType, old: &Value, new: Option<&Value>, out: &mut Difference) -> bool {
+    fn compare_lists(
+        &mut self,
+        (id, list): (TypeId, &'t ListType),
+        old: &Value,
+        new: Option<&Value>,
+        out: &mut Difference,
+    ) -> bool {
         let old_items = old.as_array().unwrap_or_default();
         let new_items = new.and_then(Value::as_array).unwrap_or_default();
         if matches!(list.items, Items::Atomic) || (old_items.is_empty() && new_items.is_empty()) {
-            return out.leaf(old, new);
+            return self.leaf(id, old, new, out);
         }
         let same =
             old_items.len() == new_items.len() && old_items.iter().zip(new_items).all(|(a, b)| equal_values(a, b));
         if same {
             return false;
         }
+        self.check_old(id, old);
+        let checks_old = std::mem::take(&mut self.checks_old);
         let (old, new) = (list.sorted_items(old_items), list.sorted_items(new_items));
         join(by_key(&old), by_key(&new), |item, old, new| {
             let found = self.compare_items(list, old.unwrap_or_default(), new.unwrap_or_default());
             found.move_below(out, || item.element());
         });
+        self.checks_old = checks_old;
         false
     }
 
     /// Compares the items that both sides have under one key.
-    fn compare_items(&self, list: &ListType, old: &[Item<'_>], new: &[Item<'_>]) -> Difference {
+    fn compare_items(&mut self, list: &ListType, old: &[Item<'_>], new: &[Item<'_>]) -> Difference {
         let mut found;
         match (old, new) {
             ([] | [_], [] | [_]) => found = self.difference(list.element, first(old), first(new)),
@@ -158,6 +194,33 @@ impl TypeSchema {
         }
         found
     }
+}
+
+/// The fields of a value that is new.
+fn added(types: &TypeSchema, id: TypeId, new: &Value) -> ComparedNode {
+    work::step();
+    let Some(kind) = types.kind_of(id, new) else { return ComparedNode::default() };
+    let mut below = Vec::new();
+    match (kind, new) {
+        (TypeKind::Map(map), Value::Object(fields)) if !map.atomic => {
+            below.reserve_exact(fields.len());
+            let mut of_fields = map.in_order();
+            let of_field = |(name, field)| {
+                let (id, _) = of_fields.value(name)?;
+                added(types, id, field).into_node(|| PathElement::field(name))
+            };
+            below.extend(fields.iter().filter_map(of_field));
+        }
+        (TypeKind::List(list), Value::Array(items)) if !matches!(list.items, Items::Atomic) => {
+            let of_items = |(item, same): (Item<'_>, &[Item<'_>])| match same {
+                [one] => added(types, list.element, one.value).into_node(|| item.element()),
+                _ => ComparedNode { itself: true, below: Vec::new() }.into_node(|| item.element()),
+            };
+            below.extend(by_key(&list.sorted_items(items)).filter_map(of_items));
+        }
+        _ => {}
+    }
+    ComparedNode { itself: true, below }
 }
 
 /// Groups sorted items by key.
@@ -222,15 +285,6 @@ struct ComparedNode {
 }
 
 impl Difference {
-    /// Compares the field as a whole. Returns true.
-    fn leaf(&mut self, old: &Value, new: Option<&Value>) -> bool {
-        match new {
-            None => self.removed.itself = true,
-            Some(new) => self.modified.itself |= !equal_values(old, new),
-        }
-        true
-    }
-
     fn move_below(self, parent: &mut Difference, element: impl Fn() -> PathElement) {
         let parts = [
             (self.removed, &mut parent.removed),
@@ -251,5 +305,28 @@ impl ComparedNode {
             member: self.itself,
             children: FieldSet::from_unsorted(self.below),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use crate::apply::arbitrary::pairs;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_an_object_has_in_common_with_one_that_conforms_need_not_be_checked((types, old, new) in pairs()) {
+            if types.validate(&new, true).is_err() {
+                return Ok(());
+            }
+            let found = types.compare_unchecked(&old, &new);
+            prop_assert_eq!(found.is_some(), types.validate(&old, true).is_ok());
+            if let Some(found) = found {
+                prop_assert_eq!(found, types.compare(&old, &new));
+            }
+        }
     }
 }

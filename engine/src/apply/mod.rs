@@ -27,6 +27,8 @@
 //! Source: structured-merge-diff v6.4.2; apimachinery 1.37, `util/managedfields`; answers recorded from
 //! apiextensions-apiserver 1.37.
 
+#[cfg(test)]
+mod arbitrary;
 mod atomic;
 mod compare;
 mod conflict;
@@ -310,9 +312,19 @@ impl FieldManager<'_> {
             ApplyError::Failed(format!("failed to convert {which} object ({}) to smd typed: {error}", describe(object)))
         };
         let new = self.typed(new, true).map_err(|error| untyped("new", new, error))?;
-        let live = self.typed(live, true).map_err(|error| untyped("live", live, error))?;
+        let types = new.types;
+        let differences = types.compare_unchecked(live, &new.object);
+        let (live, differences) = match differences {
+            Some(differences) => (TypedObject { object: Cow::Borrowed(live), types }, differences),
+            None => {
+                let live = self.typed(live, true).map_err(|error| untyped("live", live, error))?;
+                let differences = types.compare(&live.object, &new.object);
+                (live, differences)
+            }
+        };
         let manager = self.manager_id(manager, Operation::Update);
-        let Changes { set: changed, removed } = self.updater().update(live, new, &mut managers, &manager)?;
+        let updater = self.updater();
+        let Changes { set: changed, removed } = updater.update((live, new), differences, &mut managers, &manager)?;
         let (fields, time) = match managers.take(&manager) {
             None => (OwnedFields::Set(without_identity(changed)), Time::parse(now)),
             Some(mut own) => {

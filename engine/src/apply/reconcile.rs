@@ -40,21 +40,28 @@ impl TypeSchema {
 
     /// Whether [`TypeSchema::reconcile`] may change the set of these `fields`.
     pub(super) fn may_reconcile(&self, fields: OwnedField<'_>) -> bool {
-        self.may_reconcile_below(self.root(), fields)
+        !fields.is_empty() && self.may_reconcile_below(self.root(), fields)
     }
 
     fn may_reconcile_below(&self, id: TypeId, field: OwnedField<'_>) -> bool {
-        if field.is_empty() {
-            return false;
-        }
         let type_ = self.get(id);
-        let below = |type_of: &dyn Fn(OwnedName<'_>) -> Option<TypeId>| {
-            field.below().any(|(name, field)| type_of(name).is_some_and(|id| self.may_reconcile_below(id, field)))
+        let below = |type_of: &mut dyn FnMut(OwnedName<'_>) -> Option<TypeId>| {
+            field.below().any(|(name, field)| {
+                // The others have nothing below them that might be atomic now.
+                !field.is_empty() && type_of(name).is_some_and(|id| self.may_reconcile_below(id, field))
+            })
         };
         match (&type_.map, type_.scalar, &type_.list) {
             (Some(map), _, _) if self.is_undeclared(map) => false,
-            (Some(map), _, _) => map.atomic || below(&|name| name.field().map_or(map.element, |name| map.value(&name))),
-            (None, None, Some(list)) => matches!(list.items, Items::Atomic) || below(&|_| Some(list.element)),
+            (Some(map), _, _) => {
+                let mut types = map.in_order();
+                let mut type_of = |name: OwnedName<'_>| match name.field() {
+                    Some(name) => types.value(&name).map(|(id, _)| id),
+                    None => map.element,
+                };
+                map.atomic || below(&mut type_of)
+            }
+            (None, None, Some(list)) => matches!(list.items, Items::Atomic) || below(&mut |_| Some(list.element)),
             _ => false,
         }
     }

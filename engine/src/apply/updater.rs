@@ -105,22 +105,22 @@ impl<'a> InVersions<'a> {
 
 impl<'a> Updater<'a> {
     /// Takes the fields that the update changes from all owners but `own`, and returns them. Both objects are in the
-    /// version of the request.
+    /// version of the request; `differences` are those between them.
     ///
     /// # Errors
     ///
     /// A conversion that fails.
     pub fn update(
         &self,
-        live: TypedObject<'a>,
-        new: TypedObject<'a>,
+        (live, new): (TypedObject<'a>, TypedObject<'a>),
+        differences: Comparison,
         managers: &mut Managers<'_>,
         own: &ManagerId,
     ) -> Result<Changes, ApplyError> {
         let mut live = InVersions::new(live);
         self.reconcile(&mut live, managers)?;
         let mut new = InVersions::new(new);
-        let changes = Changes::of(self.compare(&live.object, &new.object));
+        let changes = Changes::of(self.without_reset(differences, self.version));
         self.take_changed(&mut live, &mut new, changes, managers, own, true)
     }
 
