@@ -72,7 +72,10 @@ impl<'s, I: Iterator<Item = (&'s str, &'s Structural)>> Properties<'s, I> {
     fn next(&mut self, name: &str, look: &mut PendingFindings<'s>) -> Option<&'s Structural> {
         match self {
             Properties::Few(properties) => {
-                // Both come sorted.
+                // Both come sorted, and mostly no property is absent.
+                if let Some((_, property)) = properties.next_if(|(property, _)| *property == name) {
+                    return Some(property);
+                }
                 while let Some((_, absent)) = properties.next_if(|(property, _)| *property < name) {
                     look.lacks_defaults |= has_default(absent);
                 }

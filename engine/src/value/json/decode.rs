@@ -110,6 +110,14 @@ struct OpenValues {
 }
 
 impl OpenValues {
+    /// With room for the values of a text of ordinary size that has so many bytes.
+    fn for_text(bytes: usize) -> Self {
+        const BYTES_PER_FIELD: usize = 32;
+        const FIELDS_MAX: usize = 64;
+        let fields = Vec::with_capacity((bytes / BYTES_PER_FIELD).min(FIELDS_MAX));
+        OpenValues { fields, ..OpenValues::default() }
+    }
+
     fn array(&mut self, start: usize) -> Value {
         Value::Array(last(&mut self.items, start))
     }
@@ -165,7 +173,8 @@ impl<'a> Decoder<'a> {
 
     pub fn decode(mut self) -> Result<Decoded, JsonError> {
         tally::count();
-        let mut document = OpenDocument { open: Vec::new(), waiting: OpenValues::default(), next: Next::Value };
+        let waiting = OpenValues::for_text(self.bytes.len());
+        let mut document = OpenDocument { open: Vec::new(), waiting, next: Next::Value };
         let value = loop {
             self.skip_space();
             work::step();
