@@ -72,7 +72,8 @@ impl<'a> OwnedFields<'a> {
     /// Adapts the set to the current schema.
     pub fn reconcile(&mut self, types: &TypeSchema) {
         match self {
-            OwnedFields::Text(fields, _) if !types.may_reconcile(fields.root()) => {}
+            OwnedFields::Text(fields, _) if fields.is_settled(types.id()) => {}
+            OwnedFields::Text(fields, _) if !types.may_reconcile(fields.root()) => fields.settle(types.id()),
             _ => {
                 let mut set = self.take();
                 types.reconcile(&mut set);

@@ -5,9 +5,13 @@
 
 use std::borrow::Cow;
 use std::iter;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::field_set::{FieldSet, FieldSetNode};
 use super::item::Item;
+use super::known_texts;
 use super::path::{PathElement, is_plain_key};
 use crate::value::{Value, json};
 use crate::work;
@@ -19,14 +23,36 @@ const DOT: &str = ".";
 #[derive(Clone, Debug)]
 pub(super) struct FieldsText<'a> {
     text: Cow<'a, str>,
+    steps: Arc<Steps>,
+}
+
+/// The steps of a text, which is not kept here.
+#[derive(Debug, Default)]
+pub(super) struct Steps {
     // INVARIANT: each step comes before those below it; their elements are spelled as `PathElement::encode` writes
     // them.
-    steps: Vec<TextStep>,
+    list: Vec<TextStep>,
+    /// The types that were found last not to change what is owned; 0 for none.
+    settled_under: AtomicU64,
+}
+
+impl Steps {
+    fn new(list: Vec<TextStep>) -> Self {
+        Steps { list, settled_under: AtomicU64::new(0) }
+    }
+}
+
+impl Deref for Steps {
+    type Target = [TextStep];
+
+    fn deref(&self) -> &[TextStep] {
+        &self.list
+    }
 }
 
 /// A step of the text: `"f:spec":{...}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct TextStep {
+pub(super) struct TextStep {
     /// The start and end of the name, in bytes and without its quotes.
     name: (u32, u32),
     /// The end of the step, in bytes.
@@ -39,12 +65,12 @@ impl<'a> FieldsText<'a> {
     /// `None` if it is not as [`FieldSet::encode`] writes sets. The order of steps and needless escapes are not
     /// checked.
     pub fn read(text: Cow<'a, str>) -> Option<Self> {
-        work::bytes(text.len());
         // About how many bytes of text a step takes.
         const STEP_BYTES: usize = 16;
-        let steps = Vec::with_capacity(text.len() / STEP_BYTES);
-        let reader = Reader { text: &text, at: 0, steps, open: Vec::new() };
-        let steps = reader.read()?;
+        let steps = known_texts::steps_of(&text, || {
+            let steps = Vec::with_capacity(text.len() / STEP_BYTES);
+            Reader { text: &text, at: 0, steps, open: Vec::new() }.read().map(Steps::new)
+        })?;
         Some(FieldsText { text, steps })
     }
 
@@ -54,6 +80,16 @@ impl<'a> FieldsText<'a> {
 
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Whether [`FieldsText::settle`] was called for the types with this id, and for no others since.
+    pub fn is_settled(&self, types: u64) -> bool {
+        self.steps.settled_under.load(Ordering::Relaxed) == types
+    }
+
+    /// Notes that the types with this id change nothing of it.
+    pub fn settle(&self, types: u64) {
+        self.steps.settled_under.store(types, Ordering::Relaxed);
     }
 
     /// All of it.
@@ -86,7 +122,7 @@ impl TextWriter {
 
     pub fn finish(self) -> FieldsText<'static> {
         let text = String::from_utf8(self.text).expect("names and their escapes are UTF-8");
-        FieldsText { text: Cow::Owned(text), steps: self.steps }
+        FieldsText { text: Cow::Owned(text), steps: Arc::new(Steps::new(self.steps)) }
     }
 
     /// The lengths of the text and of its steps.
@@ -436,7 +472,7 @@ mod tests {
             prop_assert_eq!(text.root().common(&other), read.intersection(&other));
             let left = text.without(&other);
             let read_again = FieldsText::read(left.text.clone()).expect("it is what is written");
-            prop_assert_eq!(&left.steps, &read_again.steps);
+            prop_assert_eq!(&left.steps.list, &read_again.steps.list);
             prop_assert_eq!(left.into_text(), read.difference(&other).encode_text());
         }
     }

@@ -37,6 +37,7 @@ mod fields;
 mod fields_text;
 mod foreign;
 mod item;
+mod known_texts;
 mod last_applied;
 mod managed_fields;
 mod merge;

@@ -4,12 +4,15 @@
 //! built-in kind (`of_message`). It has no value validation.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::value::{InOrder, Value, go_quote, place_of};
 
 /// The types of one version of a resource.
 #[derive(Clone, Debug)]
 pub struct TypeSchema {
+    /// Unique in the process, but for copies; not 0.
+    id: u64,
     /// The types that every version has; their ids come first.
     common: &'static [SchemaType],
     types: Vec<SchemaType>,
@@ -165,6 +168,11 @@ impl TypeSchema {
         find(self.common, &self.types, id)
     }
 
+    /// Identifies these types in the process: others are never the same.
+    pub(super) const fn id(&self) -> u64 {
+        self.id
+    }
+
     pub(super) const fn root(&self) -> TypeId {
         self.root
     }
@@ -215,7 +223,9 @@ impl Builder {
 
     pub(super) fn finish(mut self, root: TypeId) -> TypeSchema {
         self.types.shrink_to_fit();
-        TypeSchema { common: self.common, types: self.types, root }
+        static LAST_ID: AtomicU64 = AtomicU64::new(0);
+        let id = LAST_ID.fetch_add(1, Ordering::Relaxed) + 1;
+        TypeSchema { id, common: self.common, types: self.types, root }
     }
 
     pub(super) fn add(&mut self, type_: SchemaType) -> TypeId {
