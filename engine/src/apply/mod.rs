@@ -8,6 +8,7 @@
 //!
 //! - `apply::TypeSchema` is made once per version: which lists are atomic, sets or maps, and their keys. Values are
 //!   walked by it; nothing else knows a schema.
+//! - Objects that the same programs write have equal texts: those read last on a thread are known (`known_texts`).
 //! - What a creator or an applier owns is mostly written as text in one walk (`owned_text`), without a set.
 //! - A `FieldSet` is a tree of steps. It is built only for changed fields: the managers of an object stay in the JSON
 //!   that they were read in (`FieldsText`), which is not even decoded, but searched when its sets are needed: so a

@@ -137,7 +137,9 @@ fn validate_present(
             if let Some(keywords) = keywords {
                 check_text(place, text, keywords, outcome);
             }
-            if let Some(known) = Format::named(format) {
+            if !format.is_empty()
+                && let Some(known) = Format::named(format)
+            {
                 outcome.matches += 1;
                 if !known.accepts(text) {
                     outcome.wrong_type(place, format, text);
@@ -296,8 +298,10 @@ fn check_all_of(
 
 /// Only the first fault of a text is reported.
 fn check_text(place: &ValuePath<'_>, text: &str, keywords: &ValueValidation, outcome: &mut ValidationResult) {
+    // A character has one to four bytes, so mostly the characters need not be counted.
     if let Some(bounds) = keywords.bounds.get()
-        && (bounds.max_length.is_some() || bounds.min_length.is_some())
+        && (bounds.max_length.is_some_and(|max| length(text.len()) > max)
+            || bounds.min_length.is_some_and(|min| length(text.len() / 4) < min))
     {
         let length = length(text.chars().count());
         if let Some(max) = bounds.max_length.filter(|max| length > *max) {
