@@ -34,8 +34,7 @@ impl Kind {
 
     /// Whether a collection is the one of this resource.
     pub fn is(self, collection: &Collection) -> bool {
-        let (group, plural) = collection.names();
-        plural == self.1 && group == self.0
+        collection.is(self.0, self.1)
     }
 }
 

@@ -319,12 +319,15 @@ impl StoredWebhooks {
 
 /// The collection of the configurations of a kind.
 fn configurations_of(kind: WebhookKind) -> &'static Collection {
-    static COLLECTIONS: LazyLock<[(WebhookKind, Collection); 2]> = LazyLock::new(|| {
-        let collection = |kind: WebhookKind| (kind, Collection::new("admissionregistration.k8s.io", kind.plural()));
-        [WebhookKind::Mutating, WebhookKind::Validating].map(collection)
-    });
-    let [(first, collection), (_, other)] = &*COLLECTIONS;
-    if *first == kind { collection } else { other }
+    static MUTATING: LazyLock<Collection> = LazyLock::new(|| collection(WebhookKind::Mutating));
+    static VALIDATING: LazyLock<Collection> = LazyLock::new(|| collection(WebhookKind::Validating));
+    fn collection(kind: WebhookKind) -> Collection {
+        Collection::new("admissionregistration.k8s.io", kind.plural())
+    }
+    match kind {
+        WebhookKind::Mutating => &MUTATING,
+        WebhookKind::Validating => &VALIDATING,
+    }
 }
 
 #[async_trait]

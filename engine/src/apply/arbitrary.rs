@@ -129,9 +129,16 @@ pub fn pairs() -> impl Strategy<Value = (TypeSchema, Value, Value)> {
     let schemas = (schema(), schema()).prop_map(|(spec, status)| root(spec, status));
     schemas.prop_flat_map(|schema| {
         let types = TypeSchema::of_custom_resource(&schema, false);
-        let objects = (value_of(&schema), value_of(&schema), metadata(), any::<[bool; 2]>());
-        objects.prop_map(move |(one, other, metadata, differ)| {
+        let objects = (value_of(&schema), value_of(&schema), [metadata(), metadata()], any::<[bool; 3]>());
+        objects.prop_map(move |(mut one, other, [metadata, old_metadata], [differs, is_other_status, is_open])| {
             let mut changed = one.clone();
+            let differ = [differs, is_other_status];
+            if let Value::Object(fields) = &mut one {
+                fields.insert("metadata", old_metadata);
+                if let (true, Some(Value::Object(spec))) = (is_open && differs, fields.get_mut("spec")) {
+                    spec.insert("undeclared", Value::Bool(true));
+                }
+            }
             for (name, differs) in ["spec", "status"].into_iter().zip(differ) {
                 if let (true, Value::Object(_), Some(field)) = (differs, &changed, other.get(name)) {
                     changed.make_object().insert(name, field.clone());

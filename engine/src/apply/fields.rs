@@ -10,6 +10,7 @@ use super::fields_text::FieldsText;
 use super::path::PathElementError;
 use super::type_schema::TypeSchema;
 use crate::value::{Map, Value, json};
+use crate::work;
 
 /// A set of fields.
 #[derive(Clone, Debug)]
@@ -72,7 +73,7 @@ impl<'a> OwnedFields<'a> {
     /// Adapts the set to the current schema.
     pub fn reconcile(&mut self, types: &TypeSchema) {
         match self {
-            OwnedFields::Text(fields, _) if fields.is_settled(types.id()) => {}
+            OwnedFields::Text(fields, _) if fields.is_settled(types.id()) => work::steps(fields.step_count()),
             OwnedFields::Text(fields, _) if !types.may_reconcile(fields.root()) => fields.settle(types.id()),
             _ => {
                 let mut set = self.take();

@@ -32,7 +32,7 @@ pub(super) struct Steps {
     // INVARIANT: each step comes before those below it; their elements are spelled as `PathElement::encode` writes
     // them.
     list: Vec<TextStep>,
-    /// The types that were found last not to change what is owned; 0 for none.
+    /// The types that were found last not to change what is owned; 0 for none. Atomic only because steps are shared.
     settled_under: AtomicU64,
 }
 
@@ -82,7 +82,8 @@ impl<'a> FieldsText<'a> {
         &self.text
     }
 
-    /// Whether [`FieldsText::settle`] was called for the types with this id, and for no others since.
+    /// Whether [`FieldsText::settle`] was called for the types with this id, and for no others since; equal texts on a
+    /// thread share the note.
     pub fn is_settled(&self, types: u64) -> bool {
         self.steps.settled_under.load(Ordering::Relaxed) == types
     }
@@ -90,6 +91,10 @@ impl<'a> FieldsText<'a> {
     /// Notes that the types with this id change nothing of it.
     pub fn settle(&self, types: u64) {
         self.steps.settled_under.store(types, Ordering::Relaxed);
+    }
+
+    pub fn step_count(&self) -> usize {
+        self.steps.len()
     }
 
     /// All of it.
@@ -171,7 +176,8 @@ impl TextWriter {
         write_name(&mut self.text);
         let end = self.text.len();
         self.text.extend_from_slice(b"\":");
-        // INVARIANT: an object's size is limited far below the size that offsets can express.
+        work::bytes(end - start);
+        // INVARIANT: no text here is longer than its source, or than `TEXT_BYTES_MAX` of `owned_text` and one name.
         self.steps.push(TextStep { name: (start as u32, end as u32), end: 0, next: 0 });
         self.steps.len() - 1
     }

@@ -39,7 +39,7 @@ pub(super) enum ItemError {
 /// An item with an identity. Items are compared by key; the key of a set's item is the item.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Item<'a> {
-    list: &'a ListType,
+    pub list: &'a ListType,
     pub value: &'a Value,
     /// The first field of the key: looked up once, as it usually suffices to distinguish items.
     first_key: Option<&'a Value>,

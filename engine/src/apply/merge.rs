@@ -38,8 +38,9 @@ impl TypeSchema {
             return Some(applied.clone());
         }
         let mut merged = Vec::with_capacity(live_fields.map_or(0, Map::len).max(applied_fields.map_or(0, Map::len)));
+        let mut types = map.in_order();
         for_each_field(live_fields, applied_fields, |name, live, applied| {
-            if let Some(id) = map.value(name)
+            if let Some((id, _)) = types.value(name)
                 && let Some(value) = self.merge_values(id, live, applied)
             {
                 merged.push((Key::new(name), value));

@@ -279,6 +279,9 @@ impl FieldManager<'_> {
     /// The entry of who creates `new`; `None` if that must be found by [`FieldManager::record_update`].
     fn creator(&self, empty: &Value, new: &Value, manager: &str, now: &str) -> Option<ManagerEntry<'static>> {
         let types = self.versions.types(self.version)?;
+        // The zero value of a type may have fields that an older minor does not know.
+        let is_bare = empty.as_object().is_some_and(|fields| fields.len() == 2);
+        (is_bare || types.validate(empty, true).is_ok()).then_some(())?;
         let fields = types.text_of_created(new, empty, self.reset_fields.get(self.version))?;
         let fields = OwnedFields::Text(fields, None);
         let manager = self.manager_id(manager, Operation::Update);

@@ -8,6 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::value::{InOrder, Value, go_quote, place_of};
 
+/// The id that was given last.
+static LAST_ID: AtomicU64 = AtomicU64::new(0);
+
 /// The types of one version of a resource.
 #[derive(Clone, Debug)]
 pub struct TypeSchema {
@@ -223,7 +226,6 @@ impl Builder {
 
     pub(super) fn finish(mut self, root: TypeId) -> TypeSchema {
         self.types.shrink_to_fit();
-        static LAST_ID: AtomicU64 = AtomicU64::new(0);
         let id = LAST_ID.fetch_add(1, Ordering::Relaxed) + 1;
         TypeSchema { id, common: self.common, types: self.types, root }
     }

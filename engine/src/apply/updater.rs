@@ -148,9 +148,10 @@ impl<'a> Updater<'a> {
             None => true,
         });
         let is_written = written.is_some();
-        let fields = match written {
-            Some(written) => OwnedFields::Text(written, None),
-            None => OwnedFields::Set(self.applied_fields(&applied)),
+        let fields = match (written, &last) {
+            (Some(_), Some(last)) => last.fields.clone(),
+            (Some(written), None) => OwnedFields::Text(written, None),
+            (None, _) => OwnedFields::Set(self.applied_fields(&applied)),
         };
         managers.put(ManagerEntry {
             manager: manager.clone(),

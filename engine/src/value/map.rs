@@ -30,7 +30,6 @@ pub(crate) fn place_of<T>(items: &[T], name: &str, name_of: impl Fn(&T) -> &str)
 
 /// Looks up names that mostly come sorted, as the items are: the next item is usually the one that is sought, or one of
 /// the next.
-#[derive(Clone, Copy)]
 pub(crate) struct InOrder<'i, N, T> {
     items: &'i [(N, T)],
     /// The index after the item that was found last.
@@ -43,8 +42,8 @@ impl<'i, N: AsRef<str>, T> InOrder<'i, N, T> {
         InOrder { items, next: 0 }
     }
 
-    /// The item of this name.
-    pub fn find(&mut self, name: &str) -> Option<&'i (N, T)> {
+    /// What the name stands for.
+    pub fn get(&mut self, name: &str) -> Option<&'i T> {
         const AHEAD: usize = 3;
         let ahead = self.items[self.next..].iter().take(AHEAD).position(|(other, _)| other.as_ref() == name);
         let at = match ahead {
@@ -52,12 +51,7 @@ impl<'i, N: AsRef<str>, T> InOrder<'i, N, T> {
             None => place_of(self.items, name, |(other, _)| other.as_ref())?,
         };
         self.next = at + 1;
-        Some(&self.items[at])
-    }
-
-    /// What the name stands for.
-    pub fn get(&mut self, name: &str) -> Option<&'i T> {
-        self.find(name).map(|(_, item)| item)
+        Some(&self.items[at].1)
     }
 }
 

@@ -9,8 +9,8 @@
 //! Work that is ended unwinds to [`Meter::run`] without a result: nothing half done is ever seen, cached or stored. So
 //! no pass has to handle that it was ended. Work that is done under a lock, or once for all callers, is [`essential`].
 //!
-//! The count is the only state that is not passed as an argument, as in `tests/tidy.rs`: it does not change results,
-//! and an argument of every function of every pass would distract from their purpose.
+//! The count is not passed as an argument, as in `tests/tidy.rs`: it does not change results, and an argument of every
+//! function of every pass would distract from their purpose.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};

@@ -215,6 +215,9 @@ fn applies() -> Vec<Pass> {
             pass("apply a new object", shape, SIZE, input(|object| (Value::Null, object)), |(_, new)| {
                 with_manager(|manager| manager.apply(None, new, "ann", false, NOW).is_ok())
             }),
+            pass("own a new object", shape, SIZE, input(|object| (Value::Null, object)), |(_, new)| {
+                with_manager(|manager| manager.update(None, new.clone(), "ann", NOW))
+            }),
             pass("apply again", shape, SIZE, input(both), |(live, new)| {
                 with_manager(|manager| manager.apply(Some(live), new, "ann", false, NOW).is_ok())
             }),
