@@ -7,6 +7,7 @@ use super::strategy::{Decoded, Strategy};
 use crate::crd::ServedVersion;
 use crate::crd::write::ReadError;
 use crate::meta::minor::Minor;
+use crate::types::Message;
 use crate::value::Value;
 
 /// Decodes `object` in `version`, as in the release of Kubernetes that this version is served for; `versions` are all
@@ -42,21 +43,37 @@ fn decode_in(
     object: Value,
     versions: &[Arc<ServedVersion>],
 ) -> Result<Decoded, ReadError> {
-    let is_older = version.minor < Minor::NEWEST && !version.preserve_unknown_fields;
-    let message = is_older.then(|| super::type_of(&version.api_version(), &version.names.kind));
-    let Some(message) = message.flatten() else { return strategy.decode(object, versions) };
+    let Some(message) = older_type(version) else { return strategy.decode(object, versions) };
     let unknown = message.check(version.minor, &object)?.unknown;
     let mut known = object;
     message.forget_newer(version.minor, &mut known);
     let mut decoded = strategy.decode(known, versions)?;
+    // Go's zero values came back.
+    message.forget_newer(version.minor, &mut decoded.object);
     decoded.findings.unknown = unknown;
     Ok(decoded)
+}
+
+/// The type of the objects of `version`, if that is built in and speaks for an older Kubernetes.
+fn older_type(version: &ServedVersion) -> Option<&'static Message> {
+    let is_older = version.minor < Minor::NEWEST && !version.preserve_unknown_fields;
+    is_older.then(|| super::type_of(&version.api_version(), &version.names.kind)).flatten()
+}
+
+/// Removes the fields of `object` that the Kubernetes does not know which `version` speaks for.
+pub fn forget_newer(version: &ServedVersion, object: &mut Value) {
+    if let Some(message) = older_type(version) {
+        message.forget_newer(version.minor, object);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kinds::Form;
+    use crate::kinds::strategy::Subresource;
     use crate::object;
+    use crate::write::{RawFieldTexts, Write};
 
     #[test]
     fn an_empty_list_of_managers_stays_a_list() {
@@ -69,6 +86,35 @@ mod tests {
         };
         assert_eq!(read(Value::Array(Vec::new())), Some(Value::Array(Vec::new())));
         assert_ne!(read(Value::Null), Some(Value::Array(Vec::new())));
+    }
+
+    #[test]
+    fn no_field_is_set_that_came_later() {
+        for kind in super::super::all().filter(|kind| kind.form == Form::Typed) {
+            for minor in (33..37).map(Minor::of) {
+                let version = Arc::new(kind.served_version_in(minor));
+                let check = |object: &Value| {
+                    let mut known = object.clone();
+                    kind.message().forget_newer(minor, &mut known);
+                    assert_eq!(known, *object, "{} {minor:?}", kind.kind);
+                };
+                check(&kind.strategy.zero(&version));
+                let object = object! {
+                    "apiVersion" => kind.api_version(), "kind" => kind.kind, "metadata" => object! { "name" => "a" },
+                };
+                let decoded = decode(kind.strategy, &version, object, std::slice::from_ref(&version));
+                let decoded = decoded.expect("it is of its type").object;
+                check(&decoded);
+                let write = Write {
+                    strategy: kind.strategy,
+                    version: &version,
+                    subresource: Subresource::Main,
+                    by: None,
+                    texts: RawFieldTexts::default(),
+                };
+                check(&write.create(decoded, &mut |_| {}).object);
+            }
+        }
     }
 
     #[test]

@@ -88,7 +88,7 @@ use crate::value::Value;
 use kind::{CONNECTING_VERBS, SINGLE_VERBS};
 
 pub use crate::types::show_internal;
-pub use decode::decode;
+pub use decode::{decode, forget_newer};
 pub use devices::{AdminAccess, admin_access, check_admin_access};
 pub use foreign::{Foreign, foreign};
 pub use kind::{Action, Computed, Form, Initial, Kind, Part, Review, SCALE, ServiceObject};

@@ -186,7 +186,10 @@ pub trait Strategy: Send + Sync {
     /// The value from which Go starts to decode an object of the kind: the fields that it always writes. They have no
     /// field manager.
     fn zero(&self, version: &ServedVersion) -> Value {
-        super::type_of(&version.api_version(), &version.names.kind).map_or_else(|| object! {}, Message::zero)
+        let message = super::type_of(&version.api_version(), &version.names.kind);
+        let mut zero = message.map_or_else(|| object! {}, Message::zero);
+        super::forget_newer(version, &mut zero);
+        zero
     }
 
     /// Whether a body may leave out apiVersion and kind, as it may for typed kinds.

@@ -12,6 +12,7 @@ pub mod metadata;
 pub mod scale;
 
 use crate::crd::ServedVersion;
+use crate::kinds;
 use crate::kinds::strategy::{Strategy, Subresource};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::{names, object_meta};
@@ -89,6 +90,7 @@ impl Write<'_> {
             }
             None => strategy.prepare_create(version, &mut object),
         }
+        kinds::forget_newer(version, &mut object);
         let mut errors = strategy.validate_create_observed(version, &object, &mut |run| observe(run));
         if errors.is_empty() {
             errors = validate_metadata(version, &object);
@@ -106,6 +108,7 @@ impl Write<'_> {
             Some(by) => strategy.prepare_update_at(version, subresource, &mut new, old, by.now),
             None => strategy.prepare_update(version, subresource, &mut new, old),
         }
+        kinds::forget_newer(version, &mut new);
         metadata::keep_system_fields(&mut new, old);
         let mut errors = validate_metadata(version, &new);
         errors.extend(object_meta::validate_update(metadata_of(&new), metadata_of(old), &METADATA));
