@@ -287,8 +287,11 @@ impl Test {
     }
 }
 
-/// Reads the snapshots of a file; none if it does not exist.
+/// Reads the snapshots of a file; none if it does not exist, and for a folder like `.`, which has no name.
 fn read_snapshots(path: &Path) -> Result<Value, Vec<UnreadableSuite>> {
+    if path.file_name().is_none() {
+        return Ok(object! {});
+    }
     match fs::read(path) {
         Ok(bytes) => yaml::decode(&bytes).map_err(|error| UnreadableSuite::new(path, error.to_string())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(object! {}),
