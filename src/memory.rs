@@ -33,10 +33,10 @@ use std::fs;
 use std::io::Read as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::meta::Status;
 
@@ -150,8 +150,12 @@ impl Pool {
     }
 
     async fn reserve(&self, bytes: usize) -> Result<Reservation, Full> {
+        self.reserve_until(Instant::now() + WAIT, bytes).await
+    }
+
+    async fn reserve_until(&self, until: Instant, bytes: usize) -> Result<Reservation, Full> {
         let units = Arc::clone(&self.free).acquire_many_owned(self.units_for(bytes));
-        match timeout(WAIT, units).await {
+        match timeout_at(until, units).await {
             Ok(Ok(units)) => Ok(Reservation { units }),
             _ => Err(Full),
         }
@@ -268,17 +272,13 @@ impl Memory {
 
     async fn within(&self, pool: &Pool, bytes: usize) -> Result<Reservation, Full> {
         let until = Instant::now() + WAIT;
-        let reservation = loop {
-            let alone = pool.is_idle();
-            if alone || !self.is_short() {
-                break pool.reserve(bytes).await?;
-            }
+        while !pool.is_idle() && self.is_short() {
             if Instant::now() > until {
                 return Err(Full);
             }
             sleep(PAUSE).await;
-        };
-        Ok(reservation)
+        }
+        pool.reserve_until(until, bytes).await
     }
 
     /// Reserves memory for an answer of so many bytes that is built as a whole; fails at once for
@@ -442,6 +442,19 @@ mod tests {
         tokio::task::yield_now().await;
         drop(huge);
         assert!(waiting.await.expect("it does not panic"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_waits_no_longer_where_memory_is_short_at_first() {
+        let memory = Memory::new(1 << 40);
+        let all = memory.for_work(usize::MAX / 2).await.expect("there is all of it");
+        // Until then the process is said to use all of its limit.
+        let short_ms = 4_000_u64;
+        memory.looked.store((short_ms << 8) | 100, Ordering::Relaxed);
+        let began = Instant::now();
+        assert_eq!(memory.for_work(1).await.err(), Some(Full));
+        assert!(began.elapsed() >= WAIT && began.elapsed() < WAIT + 2 * PAUSE, "{:?}", began.elapsed());
+        drop(all);
     }
 
     #[tokio::test]

@@ -70,6 +70,16 @@ impl Https {
         identity: &Identity,
         answer: impl Fn(Value) -> Option<Reply> + Send + Sync + 'static,
     ) -> Https {
+        Https::serve(address, identity, Kept::Once, answer)
+    }
+
+    /// Like [`Https::listen`]; `kept` tells how long a connection is kept.
+    pub fn serve(
+        address: SocketAddr,
+        identity: &Identity,
+        kept: Kept,
+        answer: impl Fn(Value) -> Option<Reply> + Send + Sync + 'static,
+    ) -> Https {
         let listener = TcpListener::bind(address).expect("the port is free");
         let address = listener.local_addr().expect("a listener has an address");
         let stop = Arc::new(AtomicBool::new(false));
@@ -81,7 +91,7 @@ impl Https {
                 }
                 let (tls, answer) = (Arc::clone(&tls), Arc::clone(&answer));
                 // A caller that does not trust the certificate goes away; that is its answer.
-                std::thread::spawn(move || stream.and_then(|stream| serve(stream, tls, &*answer)));
+                std::thread::spawn(move || stream.and_then(|stream| serve(stream, tls, kept, &*answer)));
             }
         });
         Https { address, stop, thread: Some(thread) }
@@ -101,27 +111,48 @@ impl Drop for Https {
 
 type Stream = StreamOwned<ServerConnection, TcpStream>;
 
-/// Answers one request.
-fn serve(stream: TcpStream, tls: Arc<ServerConfig>, answer: &dyn Fn(Value) -> Option<Reply>) -> std::io::Result<()> {
+/// How long a connection is kept.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// For one request.
+    Once,
+    /// Until a request is not answered.
+    Alive,
+}
+
+/// Answers the requests of a connection.
+fn serve(
+    stream: TcpStream,
+    tls: Arc<ServerConfig>,
+    kept: Kept,
+    answer: &dyn Fn(Value) -> Option<Reply>,
+) -> std::io::Result<()> {
     stream.set_read_timeout(Some(READ_MAX))?;
     let connection = ServerConnection::new(tls).map_err(std::io::Error::other)?;
     let mut reader = BufReader::new(StreamOwned::new(connection, stream));
-    let Some(Reply { status, content_type, body }) = answer(read_request(&mut reader)?) else { return Ok(()) };
-    let length = body.len();
-    let head = format!(
-        "HTTP/1.1 {status} Scripted\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
-    );
-    let stream: &mut Stream = reader.get_mut();
-    stream.write_all(head.as_bytes())?;
-    stream.write_all(body.as_bytes())?;
-    stream.conn.send_close_notify();
-    stream.flush()
+    loop {
+        let Some(Reply { status, content_type, body }) = answer(read_request(&mut reader)?) else { return Ok(()) };
+        let (length, end) = (body.len(), if kept == Kept::Once { "Connection: close\r\n" } else { "" });
+        let head = format!(
+            "HTTP/1.1 {status} Scripted\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n{end}\r\n"
+        );
+        let stream: &mut Stream = reader.get_mut();
+        stream.write_all(head.as_bytes())?;
+        stream.write_all(body.as_bytes())?;
+        if kept == Kept::Once {
+            stream.conn.send_close_notify();
+            return stream.flush();
+        }
+        stream.flush()?;
+    }
 }
 
 /// A request: `method`, `path`, `contentType`, and its body as text in `review`.
 fn read_request(reader: &mut BufReader<Stream>) -> std::io::Result<Value> {
     let mut line = String::new();
-    reader.read_line(&mut line)?;
+    if reader.read_line(&mut line)? == 0 {
+        return Err(std::io::ErrorKind::UnexpectedEof.into());
+    }
     let mut words = line.split(' ');
     let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let mut request = json!({"method": method, "path": path, "contentType": null});

@@ -176,6 +176,10 @@ pub trait Forms: Send + Sync {
     /// and defaults are set.
     fn decode(&self, object: Value) -> Result<Value, FormError>;
 
+    /// Whether two objects differ once Go has decoded them, before it sets defaults: fields that a typed kind does not
+    /// know do not count.
+    fn differ(&self, one: &Value, other: &Value) -> bool;
+
     /// The version in which objects of another kind are served; `None` if there is none.
     async fn version_of(&self, group: &str, version: &str, kind: &str) -> Result<Option<Arc<ServedVersion>>, Status>;
 

@@ -109,6 +109,11 @@ impl AuditStage {
     const ALL: [AuditStage; 4] =
         [AuditStage::RequestReceived, AuditStage::ResponseStarted, AuditStage::ResponseComplete, AuditStage::Panic];
 
+    /// The stage that policies call `name`.
+    fn named(name: &str) -> Option<AuditStage> {
+        AuditStage::ALL.into_iter().find(|stage| stage.as_str() == name)
+    }
+
     const fn as_str(self) -> &'static str {
         match self {
             AuditStage::RequestReceived => "RequestReceived",

@@ -1,12 +1,13 @@
 //! Which requests are logged, and how much of each: the rules of an `audit.k8s.io/v1` Policy.
 //!
-//! Source: `pkg/audit/policy/checker.go` and `pkg/apis/audit/validation` of apiserver, release
-//! 1.36.
+//! Source: `pkg/audit/policy/checker.go` and `pkg/apis/audit/validation` of apiserver, release 1.37.
 
 use std::path::Path;
 use std::{fs, io};
 
 use super::{AuditEvent, AuditStage};
+use crate::meta::field::{self, Error, ErrorList};
+use crate::meta::names::is_dns1123_subdomain;
 use crate::value::{Value, yaml};
 
 /// How much of a request is logged.
@@ -25,6 +26,11 @@ pub enum AuditLevel {
 impl AuditLevel {
     const ALL: [AuditLevel; 4] =
         [AuditLevel::None, AuditLevel::Metadata, AuditLevel::Request, AuditLevel::RequestResponse];
+
+    /// The level that policies call `name`.
+    fn named(name: &str) -> Option<AuditLevel> {
+        AuditLevel::ALL.into_iter().find(|level| level.as_str() == name)
+    }
 
     /// The level's name in policies and events.
     pub const fn as_str(self) -> &'static str {
@@ -95,18 +101,8 @@ pub enum PolicyError {
     Type { api_version: String, kind: String },
     #[error("loaded illegal policy with 0 rules")]
     NoRules,
-    #[error("rules[{index}].{source}")]
-    Rule { index: usize, source: Box<PolicyError> },
-    #[error("level: Required value")]
-    NoLevel,
-    #[error("level: Unsupported value: {0:?}: supported values: {levels}", levels = levels())]
-    Level(String),
-    #[error("{field}[{index}]: Invalid value: {name:?}: allowed stages are {stages}", stages = AuditStage::ALL.map(AuditStage::as_str).join(","))]
-    Stage { field: String, index: usize, name: String },
-}
-
-fn levels() -> String {
-    AuditLevel::ALL.map(|level| format!("{:?}", level.as_str())).join(", ")
+    #[error("{}", .0.aggregate())]
+    Invalid(ErrorList),
 }
 
 impl Policy {
@@ -125,25 +121,22 @@ impl Policy {
     ///
     /// # Errors
     ///
-    /// The document is not a policy, has no rules, or names an unknown level or stage.
+    /// The document is not a policy, is not valid, or has no rules.
     pub fn parse(text: &[u8]) -> Result<Self, PolicyError> {
         let policy = yaml::decode(text)?;
         let (api_version, kind) = (policy.str_at(&["apiVersion"]), policy.str_at(&["kind"]));
         if kind != "Policy" || api_version != "audit.k8s.io/v1" {
             return Err(PolicyError::Type { api_version: api_version.to_owned(), kind: kind.to_owned() });
         }
-        let omitted = stages(&policy, "omitStages")?;
-        let omits_managed_fields = flag(&policy, "omitManagedFields").unwrap_or_default();
+        let errors = validate(&policy);
+        if !errors.is_empty() {
+            return Err(PolicyError::Invalid(errors));
+        }
+        let (omitted, omits_managed_fields) = (stages(&policy), flag(&policy, "omitManagedFields").unwrap_or_default());
         let default = Extent { level: AuditLevel::None, omitted, omits_managed_fields };
-        let rules = policy.items_at(&["rules"]).iter().enumerate();
-        let rules: Result<Vec<_>, _> = rules
-            .map(|(index, rule)| {
-                AuditRule::parse(rule, &default).map_err(|source| PolicyError::Rule { index, source: Box::new(source) })
-            })
-            .collect();
-        match rules? {
-            rules if rules.is_empty() => Err(PolicyError::NoRules),
-            rules => Ok(Policy { rules }),
+        match policy.items_at(&["rules"]) {
+            [] => Err(PolicyError::NoRules),
+            rules => Ok(Policy { rules: rules.iter().map(|rule| AuditRule::parse(rule, &default)).collect() }),
         }
     }
 
@@ -155,22 +148,23 @@ impl Policy {
 }
 
 impl AuditRule {
-    /// Decodes a rule; `default` holds what the policy sets for all its rules.
-    fn parse(rule: &Value, default: &Extent) -> Result<Self, PolicyError> {
+    /// Decodes a valid rule; `default` holds what the policy sets for all its rules.
+    fn parse(rule: &Value, default: &Extent) -> Self {
         let resource =
             |one: &Value| (one.str_at(&["group"]).to_owned(), texts(one, "resources"), texts(one, "resourceNames"));
-        let mut omitted = stages(rule, "omitStages")?;
+        let mut omitted = stages(rule);
         omitted.extend_from_slice(&default.omitted);
         let omits_managed_fields = flag(rule, "omitManagedFields").unwrap_or(default.omits_managed_fields);
-        Ok(AuditRule {
-            extent: Extent { level: level(rule)?, omitted, omits_managed_fields },
+        let level = AuditLevel::named(rule.str_at(&["level"])).unwrap_or_default();
+        AuditRule {
+            extent: Extent { level, omitted, omits_managed_fields },
             users: texts(rule, "users"),
             groups: texts(rule, "userGroups"),
             verbs: texts(rule, "verbs"),
             namespaces: texts(rule, "namespaces"),
             resources: rule.items_at(&["resources"]).iter().map(resource).collect(),
             paths: texts(rule, "nonResourceURLs"),
-        })
+        }
     }
 
     fn matches(&self, event: &AuditEvent) -> bool {
@@ -211,21 +205,9 @@ impl AuditRule {
     }
 }
 
-fn level(rule: &Value) -> Result<AuditLevel, PolicyError> {
-    let name = rule.str_at(&["level"]);
-    let known = AuditLevel::ALL.into_iter().find(|level| level.as_str() == name);
-    known.ok_or_else(|| match name {
-        "" => PolicyError::NoLevel,
-        name => PolicyError::Level(name.to_owned()),
-    })
-}
-
-fn stages(value: &Value, field: &str) -> Result<Vec<AuditStage>, PolicyError> {
-    let known = |(index, name): (usize, String)| {
-        let found = AuditStage::ALL.into_iter().find(|stage| stage.as_str() == name);
-        found.ok_or_else(|| PolicyError::Stage { field: field.to_owned(), index, name })
-    };
-    texts(value, field).into_iter().enumerate().map(known).collect()
+/// The stages that are left out.
+fn stages(value: &Value) -> Vec<AuditStage> {
+    texts(value, "omitStages").iter().filter_map(|name| AuditStage::named(name)).collect()
 }
 
 fn flag(value: &Value, name: &str) -> Option<bool> {
@@ -234,6 +216,84 @@ fn flag(value: &Value, name: &str) -> Option<bool> {
 
 fn texts(value: &Value, name: &str) -> Vec<String> {
     value.items_at(&[name]).iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// All errors of a policy.
+fn validate(policy: &Value) -> ErrorList {
+    let mut errors = validate_stages(policy, &field::Path::new("omitStages"));
+    for (index, rule) in policy.items_at(&["rules"]).iter().enumerate() {
+        let rules = field::Path::new("rules");
+        errors.extend(validate_rule(rule, &rules.index(index)));
+    }
+    errors
+}
+
+fn validate_rule(rule: &Value, path: &field::Path<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let (level, at) = (rule.str_at(&["level"]), path.child("level"));
+    if level.is_empty() {
+        errors.push(Error::required(&at, ""));
+    } else if AuditLevel::named(level).is_none() {
+        errors.push(Error::not_supported(&at, level, &AuditLevel::ALL.map(AuditLevel::as_str)));
+    }
+    let (urls, at) = (texts(rule, "nonResourceURLs"), path.child("nonResourceURLs"));
+    errors.extend(validate_urls(&urls, &at));
+    let resources = rule.items_at(&["resources"]);
+    errors.extend(validate_resources(resources, &path.child("resources")));
+    errors.extend(validate_stages(rule, &path.child("omitStages")));
+    let names_objects = !resources.is_empty() || !rule.items_at(&["namespaces"]).is_empty();
+    if !urls.is_empty() && names_objects {
+        let why = "rules cannot apply to both regular resources and non-resource URLs";
+        errors.push(Error::invalid(&at, list(urls), why));
+    }
+    errors
+}
+
+fn validate_urls(urls: &[String], path: &field::Path<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    for (index, url) in urls.iter().enumerate().filter(|(_, url)| *url != "*") {
+        let at = path.index(index);
+        if !url.starts_with('/') {
+            errors.push(Error::invalid(&at, url.as_str(), "non-resource URL rules must begin with a '/' character"));
+        }
+        if url.as_bytes().split_last().is_some_and(|(_, before)| before.contains(&b'*')) {
+            let why = "non-resource URL wildcards '*' must be the final character of the rule";
+            errors.push(Error::invalid(&at, url.as_str(), why));
+        }
+    }
+    errors
+}
+
+/// Kubernetes does not tell which of the resources is wrong.
+fn validate_resources(resources: &[Value], path: &field::Path<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    for resource in resources {
+        let group = resource.str_at(&["group"]);
+        let faults = if matches!(group, "" | "*") { Vec::new() } else { is_dns1123_subdomain(group) };
+        if !faults.is_empty() {
+            errors.push(Error::invalid(&path.child("group"), group, faults.join(",")));
+        }
+        let names = texts(resource, "resourceNames");
+        if !names.is_empty() && resource.items_at(&["resources"]).is_empty() {
+            let why = "using resourceNames requires at least one resource";
+            errors.push(Error::invalid(&path.child("resourceNames"), list(names), why));
+        }
+    }
+    errors
+}
+
+fn validate_stages(value: &Value, path: &field::Path<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let stages = texts(value, "omitStages");
+    for (index, name) in stages.iter().enumerate().filter(|(_, name)| AuditStage::named(name).is_none()) {
+        let why = format!("allowed stages are {}", AuditStage::ALL.map(AuditStage::as_str).join(","));
+        errors.push(Error::invalid(&path.index(index), name.as_str(), why));
+    }
+    errors
+}
+
+fn list(texts: Vec<String>) -> Value {
+    Value::Array(texts.into_iter().map(Value::from).collect())
 }
 
 #[cfg(test)]
@@ -278,11 +338,6 @@ mod tests {
         let of = |fields: &str| refusal(&format!("{{apiVersion: audit.k8s.io/v1, kind: Policy, {fields}}}"));
         assert_eq!(of("rules: []"), "loaded illegal policy with 0 rules");
         assert_eq!(of("rules: [{users: [a]}]"), "rules[0].level: Required value");
-        let levels = r#"supported values: "None", "Metadata", "Request", "RequestResponse""#;
-        let unsupported = format!(r#"rules[0].level: Unsupported value: "Some": {levels}"#);
-        assert_eq!(of("rules: [{level: Some}]"), unsupported);
-        let stages = "allowed stages are RequestReceived,ResponseStarted,ResponseComplete,Panic";
-        assert_eq!(of("omitStages: [End]"), format!(r#"omitStages[0]: Invalid value: "End": {stages}"#));
     }
 
     #[test]
@@ -297,5 +352,61 @@ mod tests {
         let kept = Extent::of(AuditLevel::Request);
         let left_out = Extent { omits_managed_fields: true, ..Extent::of(AuditLevel::RequestResponse) };
         assert_eq!([policy.extent(&event("get")), policy.extent(&event("list"))], [kept, left_out]);
+    }
+
+    #[track_caller]
+    fn check_policy(policy: &str, expected: &str) {
+        let policy = yaml::decode(policy.as_bytes()).expect("the test is YAML");
+        assert_eq!(validate(&policy).aggregate(), expected, "{policy:?}");
+    }
+
+    #[track_caller]
+    fn check_rule(fields: &str, expected: &str) {
+        check_policy(&format!("rules: [{{level: None, {fields}}}]"), expected);
+    }
+
+    #[test]
+    fn levels_and_stages_are_known_ones() {
+        check_policy("rules: [{users: [a]}]", "rules[0].level: Required value");
+        let levels = r#"supported values: "None", "Metadata", "Request", "RequestResponse""#;
+        check_policy("rules: [{level: Some}]", &format!(r#"rules[0].level: Unsupported value: "Some": {levels}"#));
+        let stages = "allowed stages are RequestReceived,ResponseStarted,ResponseComplete,Panic";
+        check_policy("omitStages: [End]", &format!(r#"omitStages[0]: Invalid value: "End": {stages}"#));
+        let both = format!(
+            r#"[omitStages[1]: Invalid value: "End": {stages}, rules[0].omitStages[0]: Invalid value: "": {stages}]"#
+        );
+        check_policy("{omitStages: [Panic, End], rules: [{level: None, omitStages: ['']}]}", &both);
+    }
+
+    #[test]
+    fn a_rule_is_about_resources_or_about_paths() {
+        let both = "rules cannot apply to both regular resources and non-resource URLs";
+        let error = format!(r#"rules[0].nonResourceURLs: Invalid value: ["/a","/b*"]: {both}"#);
+        check_rule("nonResourceURLs: [/a, /b*], resources: [{}]", &error);
+        check_rule("nonResourceURLs: [/a, /b*], namespaces: [n]", &error);
+        check_rule("nonResourceURLs: [/a, /b*, '*'], resources: []", "");
+    }
+
+    #[test]
+    fn paths_have_their_wildcard_at_the_end() {
+        let [start, end] = [
+            "non-resource URL rules must begin with a '/' character",
+            "non-resource URL wildcards '*' must be the final character of the rule",
+        ];
+        let at = "rules[0].nonResourceURLs";
+        check_rule("nonResourceURLs: [/a*b]", &format!(r#"{at}[0]: Invalid value: "/a*b": {end}"#));
+        check_rule("nonResourceURLs: ['']", &format!(r#"{at}[0]: Invalid value: "": {start}"#));
+        let both = format!(r#"[{at}[1]: Invalid value: "**": {start}, {at}[1]: Invalid value: "**": {end}]"#);
+        check_rule("nonResourceURLs: [/, '**']", &both);
+    }
+
+    #[test]
+    fn groups_have_no_version_and_names_have_a_resource() {
+        let faults = is_dns1123_subdomain("a.b/v1").join(",");
+        let group = format!(r#"rules[0].resources.group: Invalid value: "a.b/v1": {faults}"#);
+        check_rule("resources: [{group: a.b/v1}, {group: '*'}, {group: ''}, {group: a.b}]", &group);
+        let names = r#"rules[0].resources.resourceNames: Invalid value: ["x"]: "#;
+        let names = format!("{names}using resourceNames requires at least one resource");
+        check_rule("resources: [{group: a.b, resourceNames: [x]}]", &names);
     }
 }

@@ -9,7 +9,8 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::{self, SyncSender};
+use std::thread;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -42,8 +43,8 @@ pub struct RotatedFile {
     rotation: Rotation,
     file: File,
     size_bytes: u64,
-    /// The thread that removes old files; started when the log was opened, and by each rotation.
-    tidying: Option<JoinHandle<()>>,
+    /// Asks the thread that removes old files; it ends with the log.
+    tidying: Option<SyncSender<()>>,
 }
 
 impl RotatedFile {
@@ -71,16 +72,21 @@ impl RotatedFile {
         Ok(())
     }
 
-    /// Starts a thread that removes old files, after the previous one has finished.
+    /// Has old files removed, by a thread of its own: a large file takes long to compress, and no
+    /// request waits for that.
     fn tidy(&mut self) {
-        if let Some(before) = self.tidying.take() {
-            // The thread has reported its errors itself.
-            _ = before.join();
-        }
         let told = |error: io::Error| tracing::error!(%error, "older audit logs can't be tidied up");
-        let (path, rotation) = (self.path.clone(), self.rotation);
-        let work = move || tidy(&path, rotation, Timestamp::now()).unwrap_or_else(told);
-        self.tidying = thread::Builder::new().name("audit".to_owned()).spawn(work).map_err(told).ok();
+        if self.tidying.is_none() {
+            let (ask, asked) = mpsc::sync_channel(1);
+            let (path, rotation) = (self.path.clone(), self.rotation);
+            let work = move || asked.iter().for_each(|()| tidy(&path, rotation, Timestamp::now()).unwrap_or_else(told));
+            let thread = thread::Builder::new().name("audit".to_owned()).spawn(work);
+            self.tidying = thread.map(|_| ask).map_err(told).ok();
+        }
+        if let Some(ask) = &self.tidying {
+            // If it is asked already, it has not begun: it will find this file, too.
+            _ = ask.try_send(());
+        }
     }
 }
 
@@ -171,6 +177,7 @@ fn compress(path: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use std::io::Read as _;
+    use std::time::{Duration, Instant};
 
     use flate2::read::GzDecoder;
 
@@ -221,6 +228,36 @@ mod tests {
         let mut log = RotatedFile::open(&path, ROTATION).expect("it is there");
         log.write_all(b"next\n").expect("it goes to another file");
         assert_eq!(fs::read(&path).expect("it is there"), b"next\n");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_rotation_does_not_wait_until_older_files_are_compressed() {
+        let folder = Folder::new("slow");
+        let path = folder.0.join("audit.log");
+        // Reading it takes until somebody has written to it.
+        let slow = folder.0.join("audit-2026-01-01T10-00-00.000.log");
+        let made = std::process::Command::new("mkfifo").arg(&slow).status().expect("the program is there");
+        assert!(made.success());
+        let rotation = Rotation { compresses: true, ..ROTATION };
+        let (done, is_done) = mpsc::channel();
+        let log = path.clone();
+        thread::spawn(move || {
+            let mut log = RotatedFile::open(&log, rotation).expect("it can be made");
+            for _ in 0..3 {
+                log.write_all(b"a long line\n").expect("it goes to another file");
+                thread::sleep(Duration::from_millis(2));
+            }
+            done.send(log).expect("the test waits");
+        });
+        let log = is_done.recv_timeout(Duration::from_secs(20)).expect("no write waits");
+        fs::write(&slow, "a line\n").expect("it is read");
+        let began = Instant::now();
+        while folder.names().iter().filter(|name| name.ends_with(COMPRESSED)).count() < 3 {
+            assert!(began.elapsed() < Duration::from_secs(20), "{:?}", folder.names());
+            thread::sleep(Duration::from_millis(10));
+        }
+        drop(log);
     }
 
     #[test]

@@ -175,7 +175,15 @@ impl Eval {
 
     fn read_lines(&self, evaluator: &Evaluator) -> ExitCode {
         let mut code = ExitCode::SUCCESS;
-        for line in io::stdin().lock().lines().map_while(Result::ok).filter(|line| !line.trim().is_empty()) {
+        for line in io::stdin().lock().lines() {
+            let line = match line {
+                Ok(line) if line.trim().is_empty() => continue,
+                Ok(line) => line,
+                Err(error) => {
+                    tell(format_args!("standard input can't be read: {error}"));
+                    return ExitCode::from(UNUSABLE);
+                }
+            };
             let own = self.print(evaluator, &line);
             if own != ExitCode::SUCCESS {
                 code = own;

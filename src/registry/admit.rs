@@ -14,6 +14,7 @@ use crate::admission::{AdmissionNotes, Attributes, FormError, Forms, Misread, Op
 use crate::apply::{TypeSchema, validate_managed_fields};
 use crate::auth::UserInfo;
 use crate::crd::ServedVersion;
+use crate::kinds;
 use crate::meta::selector::LabelSelector;
 use crate::meta::type_meta::{MissingKind, type_meta};
 use crate::meta::{Revision, Status};
@@ -201,6 +202,10 @@ impl Forms for ResourceForms<'_> {
         }
     }
 
+    fn differ(&self, one: &Value, other: &Value) -> bool {
+        one != other && self.typed(one) != self.typed(other)
+    }
+
     async fn version_of(&self, group: &str, version: &str, kind: &str) -> Result<Option<Arc<ServedVersion>>, Status> {
         let resource = self.registry.resolve_kind(group, version, kind).await?;
         Ok(resource.and_then(|resource| resource.served(version).cloned()))
@@ -264,6 +269,16 @@ impl Forms for ResourceForms<'_> {
 }
 
 impl ResourceForms<'_> {
+    /// What Go decodes an object to; the object itself if it has no Go type, or does not fit it.
+    fn typed<'o>(&self, object: &'o Value) -> Cow<'o, Value> {
+        let is_typed = !self.resource.is_custom() || self.subresource == Subresource::Scale;
+        let message = kinds::message_of(object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
+        let Some(message) = message.filter(|_| is_typed) else { return Cow::Borrowed(object) };
+        let mut known = object.clone();
+        message.forget_newer(self.version.minor, &mut known);
+        message.decode(&known).map_or(Cow::Borrowed(object), |(decoded, _)| Cow::Owned(decoded))
+    }
+
     /// Where the objects of another resource are stored; `None` if the resource is gone.
     async fn other(&self, version: &ServedVersion, namespace: &str, name: &str) -> Result<Option<Target>, Status> {
         let resource = self.registry.resolve(&version.group, &version.names.plural).await?;

@@ -140,21 +140,17 @@ impl Connections {
     }
 
     /// Makes one call; sets `begun` when the response headers have arrived. If the webhook has
-    /// closed an idle connection, another one is used.
+    /// closed an idle connection before anything was sent, another one is used; as in Go, a review
+    /// that was sent is not sent again.
     pub async fn post(&self, body: Bytes, limit: Duration, begun: &AtomicBool) -> Result<WebhookAnswer, CallError> {
         while let Some(connection) = self.take_idle() {
             match self.send(connection, &body, limit, begun).await {
-                Err(SendError::Closed) => {}
-                Err(SendError::Answer(what)) => return Err(CallError::Answer(what)),
-                Ok(answer) => return Ok(answer),
+                Err(SendError::Unsent) => {}
+                sent => return sent.map_err(CallError::from),
             }
         }
         let connection = self.connect().await.map_err(|error| CallError::Call(error.to_string()))?;
-        match self.send(connection, &body, limit, begun).await {
-            Err(SendError::Closed) => Err(CallError::Call("EOF".to_owned())),
-            Err(SendError::Answer(what)) => Err(CallError::Answer(what)),
-            Ok(answer) => Ok(answer),
-        }
+        self.send(connection, &body, limit, begun).await.map_err(CallError::from)
     }
 
     fn take_idle(&self) -> Option<WebhookConnection> {
@@ -216,7 +212,10 @@ impl Connections {
             request = request.header(name.as_str(), value.as_str());
         }
         let request = request.body(Full::new(body.clone())).map_err(|error| SendError::Answer(error.to_string()))?;
-        let response = connection.sender.send_request(request).await.map_err(|_| SendError::Closed)?;
+        let response = connection.sender.try_send_request(request).await.map_err(|error| {
+            // hyper gives back a request of which nothing was sent.
+            if error.message().is_some() { SendError::Unsent } else { SendError::Closed }
+        })?;
         self.old_certificates.count(connection.flaws);
         begun.store(true, Ordering::Relaxed);
         let text = |name: header::HeaderName| {
@@ -250,10 +249,21 @@ impl Connections {
 
 /// Why a connection gave no response.
 enum SendError {
+    /// The connection was closed before anything was sent.
+    Unsent,
     /// The connection was closed before a response began.
     Closed,
     /// The response can't be read.
     Answer(String),
+}
+
+impl From<SendError> for CallError {
+    fn from(error: SendError) -> Self {
+        match error {
+            SendError::Unsent | SendError::Closed => CallError::Call("EOF".to_owned()),
+            SendError::Answer(what) => CallError::Answer(what),
+        }
+    }
 }
 
 /// The path from the root, without empty and dot segments: Go's `path.Join("/", path)`, which

@@ -79,6 +79,32 @@ fn a_policy_acts_from_the_answer_to_the_write_that_bound_it_until_it_is_gone() {
 }
 
 #[test]
+fn a_check_of_access_is_limited_by_its_selectors() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory", "--authorization-mode=Node,RBAC"]);
+    // What an event gives as its reason is the selector.
+    let expression = "authorizer.group('').resource('pods').fieldSelector(object.reason).check('list').allowed()";
+    let spec = json!({
+        "matchConstraints": rules("", &["events"], &["CREATE"]), "validations": [{"expression": expression}],
+    });
+    enforce(&server, "p", spec, json!({}));
+    let node = [JSON, ("Impersonate-User", "system:node:a"), ("Impersonate-Group", "system:nodes")];
+    for (name, selector, status) in [
+        ("own", "spec.nodeName=a", 201),
+        ("others", "spec.nodeName=b", 422),
+        ("all", "", 422),
+        ("unreadable", "spec.nodeName", 422),
+    ] {
+        let event = json!({
+            "metadata": {"name": name}, "reason": selector, "involvedObject": {"kind": "Node", "name": "a"},
+        });
+        let path = "/api/v1/namespaces/default/events";
+        let answer = server.send("POST", path, &node, Some(event.to_string().as_bytes()));
+        assert_eq!(answer.status, status, "{name}: {}", answer.json());
+    }
+}
+
+#[test]
 fn subresources_connections_and_collections_are_asked_about() {
     let (server, _folder) = start();
     let policy = |name: &str, group: &str, resources: &[&str], operations: &[&str], expression: &str| {

@@ -61,6 +61,18 @@ fn lines_are_evaluated_one_by_one() {
 }
 
 #[test]
+fn input_that_is_no_text_is_told() {
+    let folder = folder("eval-bytes", &[]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_skiff"));
+    command.current_dir(&folder).arg("eval").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the binary is there");
+    child.stdin.take().expect("it is a pipe").write_all(b"1 + 1\n'\xff'\n2 * 3\n").expect("it reads");
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!((output.status.code(), text(&output.stdout).as_ref()), (Some(2), "2\n  int, cost 1\n"));
+    assert!(text(&output.stderr).contains("standard input can't be read: "), "{output:?}");
+}
+
+#[test]
 fn a_definition_is_inferred_that_takes_its_examples() {
     let more = BOAT.replace("daisy", "tern").replace("length: 7", "length: 9, rig: sloop");
     let folder = folder("infer", &[("boats.yaml", &format!("---\n{BOAT}---\n{more}"))]);

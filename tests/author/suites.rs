@@ -189,6 +189,13 @@ fn snapshots_of_a_suite_that_cannot_be_run_are_kept() {
     assert_eq!(skiff(&folder, &["test", "a.suite.yaml", "--update"]).status.code(), Some(2));
     assert_eq!(fs::read_to_string(&snapshots).expect("it is there"), "a: {}\n");
 
+    // A file that can't be read is not one that is not there.
+    fs::remove_file(&snapshots).expect("it is there");
+    fs::create_dir(&snapshots).expect("the folder is writable");
+    let output = skiff(&folder, &["test", "a.suite.yaml"]);
+    assert!(text(&output.stdout).contains("a.suite.snap: it can't be read: "), "{output:?}");
+    fs::remove_dir(&snapshots).expect("it is there");
+
     // Neither hides the other.
     fs::write(&snapshots, "a: [").expect("writable");
     fs::write(folder.join("a.suite.yaml"), "cases: [").expect("writable");

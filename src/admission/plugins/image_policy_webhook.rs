@@ -179,6 +179,21 @@ fn check_kind(answer: &Answered) -> Result<(), AnswerError> {
     Err(SchemeError::not_convertible((version, &kind), ("v1alpha1", KIND)).into())
 }
 
+/// Why there is no decision.
+enum Undecided {
+    /// The service can't be called, or its answer can't be read.
+    Failed(FailedCall),
+    /// Too many requests wait for services. Their number must not decide which images run, so the
+    /// request is refused, whatever `defaultAllow` says.
+    Crowded,
+}
+
+impl From<FailedCall> for Undecided {
+    fn from(failure: FailedCall) -> Self {
+        Undecided::Failed(failure)
+    }
+}
+
 /// A decision, until when it is valid, and when it was last used.
 struct Remembered {
     decision: ImageDecision,
@@ -200,7 +215,7 @@ impl ImagePolicyWebhook {
     }
 
     /// The decision about images, cached or new.
-    async fn decide(&self, spec: &Value) -> Result<ImageDecision, FailedCall> {
+    async fn decide(&self, spec: &Value) -> Result<ImageDecision, Undecided> {
         let key = json::encode_to_string(spec);
         let now = Instant::now();
         if let Some(known) = self.recall(&key, now) {
@@ -211,14 +226,19 @@ impl ImagePolicyWebhook {
             "status" => object! { "allowed" => false },
         };
         if !patience::release().await {
-            return Err(patience::CROWDED.to_owned().into());
+            return Err(Undecided::Crowded);
         }
         let body = Bytes::from(json::encode(&review));
         let backoff = self.policy.retry_backoff;
         let answer = self.client.post_patiently(&self.endpoint, body, MANNER, backoff, |_, _| {}).await?;
-        let decision = ImageDecision::decode(&answer).map_err(|error| error.to_string())?;
+        let decision = ImageDecision::decode(&answer).map_err(|error| FailedCall::from(error.to_string()))?;
         self.remember(key, &decision, now);
         Ok(decision)
+    }
+
+    /// Whether images are allowed without a decision.
+    fn allows_without(&self, why: &Undecided) -> bool {
+        self.policy.default_allow && matches!(why, Undecided::Failed(_))
     }
 
     fn recall(&self, key: &str, now: Instant) -> Option<ImageDecision> {
@@ -263,11 +283,12 @@ impl Admission for ImagePolicyWebhook {
         }
         let decision = match self.decide(&spec_of(object, lists, attributes.namespace)).await {
             Ok(decision) => decision,
-            Err(_) if self.policy.default_allow => {
+            Err(why) if self.allows_without(&why) => {
                 attributes.told.annotate(format!("{AUDIT_PREFIX}failed-open"), "true");
                 return Ok(());
             }
-            Err(failure) => return Err(refusal(attributes, object, failure)),
+            Err(Undecided::Failed(failure)) => return Err(refusal(attributes, object, failure)),
+            Err(Undecided::Crowded) => return Err(Status::too_many_requests(patience::CROWDED, 1)),
         };
         for (key, text) in &decision.annotations {
             attributes.told.annotate(format!("{AUDIT_PREFIX}{key}"), text);
@@ -333,6 +354,31 @@ mod tests {
 
     fn read(text: &str) -> Value {
         yaml::decode(text.as_bytes()).expect("the test is YAML")
+    }
+
+    /// Lets nobody wait for a service.
+    struct Crowded;
+
+    #[async_trait]
+    impl patience::Releasable for Crowded {
+        async fn release(&self) -> bool {
+            false
+        }
+
+        fn make_room(&self) {}
+    }
+
+    #[tokio::test]
+    async fn images_are_not_allowed_because_too_many_requests_wait() {
+        let policy = ImagePolicy::parse(Some(&read("imagePolicy: {defaultAllow: true}"))).expect("it is valid");
+        let address = crate::webhook::Address::Url("https://localhost".to_owned());
+        let endpoint = Endpoint { address, ca_bundle: Vec::new(), access: None };
+        let client = Arc::new(WebhookClient::new(Vec::new(), Vec::new()));
+        let plugin = ImagePolicyWebhook::new(policy, endpoint, client);
+        let decision = patience::holding(Arc::new(Crowded), plugin.decide(&object! {})).await;
+        let why = decision.expect_err("nobody was asked");
+        assert!(matches!(why, Undecided::Crowded) && !plugin.allows_without(&why));
+        assert!(plugin.allows_without(&Undecided::Failed("no".to_owned().into())));
     }
 
     #[test]

@@ -106,7 +106,7 @@ impl<S: WebhookSource> Webhooks<S> {
         Ok(())
     }
 
-    /// Calls the webhook and applies its patch; returns whether the patch changes the object.
+    /// Calls the webhook and applies its patch; returns whether the decoded object differs from the one before.
     async fn call_and_patch(
         &self,
         webhook: &Webhook,
@@ -134,7 +134,7 @@ impl<S: WebhookSource> Webhooks<S> {
             return Err(VerdictError::Broken(Status::too_large_to_store()));
         }
         let patched = json::decode(patched.as_bytes()).map_err(|error| broken(&error.to_string()))?;
-        let has_changed = patched != versioned.object;
+        let has_changed = attributes.forms.differ(&versioned.object, &patched);
         versioned.object = attributes.forms.decode(patched).map_err(|error| broken(&error.to_string()))?;
         versioned.is_dirty = true;
         Ok(has_changed)

@@ -15,7 +15,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::object;
-use crate::value::{Value, json, yaml};
+use crate::value::{Map, Value, json, yaml};
 
 /// Why a kubeconfig can't be used.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +38,8 @@ pub enum KubeconfigError {
     AuthProvider,
     #[error("the user `{0}` of the kubeconfig has an exec plugin, which is not run here")]
     PluginOf(String),
+    #[error("the kubeconfig has a user with as-uid, as-groups or as-user-extra, but without as")]
+    NobodyToBe,
     #[error("the exec plugin of the kubeconfig gave neither a token nor a certificate")]
     NoCredential,
     #[error("`{field}-data` of the kubeconfig: {source}")]
@@ -181,16 +183,32 @@ impl Config {
             let secret = STANDARD.encode(format!("{}:{}", text("username"), text("password")));
             self.headers.push(("Authorization".to_owned(), format!("Basic {secret}")));
         }
-        if !text("as").is_empty() {
-            self.headers.push(("Impersonate-User".to_owned(), text("as").to_owned()));
-            let groups = user.value.get("as-groups").and_then(Value::as_array).unwrap_or_default();
-            let groups = groups.iter().filter_map(Value::as_str);
-            self.headers.extend(groups.map(|group| ("Impersonate-Group".to_owned(), group.to_owned())));
-        }
+        self.impersonate(&user.value)?;
         match user.value.get("exec").filter(|plugin| !plugin.is_null()) {
             Some(plugin) => self.add_credential(&run_plugin(plugin, &user.folder)?),
             None => Ok(()),
         }
+    }
+
+    /// Acts as another user, where the entry of a user asks for it.
+    fn impersonate(&mut self, user: &Value) -> Result<(), KubeconfigError> {
+        let (name, uid, groups) = (user.str_at(&["as"]), user.str_at(&["as-uid"]), user.items_at(&["as-groups"]));
+        let extra = user.get("as-user-extra").and_then(Value::as_object).filter(|extra| !extra.is_empty());
+        if name.is_empty() {
+            let is_asked = !uid.is_empty() || !groups.is_empty() || extra.is_some();
+            return if is_asked { Err(KubeconfigError::NobodyToBe) } else { Ok(()) };
+        }
+        let mut add = |header: String, value: &str| self.headers.push((header, value.to_owned()));
+        add("Impersonate-User".to_owned(), name);
+        if !uid.is_empty() {
+            add("Impersonate-Uid".to_owned(), uid);
+        }
+        groups.iter().filter_map(Value::as_str).for_each(|group| add("Impersonate-Group".to_owned(), group));
+        for (key, values) in extra.into_iter().flat_map(Map::iter) {
+            let values = values.as_array().unwrap_or_default().iter().filter_map(Value::as_str);
+            values.for_each(|value| add(format!("Impersonate-Extra-{}", escaped(key)), value));
+        }
+        Ok(())
     }
 
     fn set_token(&mut self, token: &str) {
@@ -229,6 +247,19 @@ impl KubeconfigEntry {
         let path = self.folder.join(file);
         fs::read(&path).map_err(|source| KubeconfigError::Named { path, source })
     }
+}
+
+/// A key as a part of a header's name: with percent-escapes for all bytes that are not allowed there, and for `%` itself.
+fn escaped(key: &str) -> String {
+    let mut out = String::with_capacity(key.len());
+    for byte in key.bytes() {
+        if byte.is_ascii_alphanumeric() || b"!#$&'*+-.^_`|~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
 }
 
 /// Reads the files; the first one has precedence.
@@ -297,4 +328,39 @@ fn run_plugin(plugin: &Value, folder: &Path) -> Result<Value, KubeconfigError> {
         return Err(failed(PluginFault::Status(output.status)));
     }
     json::decode(&output.stdout).map_err(|error| failed(error.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The headers for a user with these fields.
+    fn headers(user: &str) -> Result<Vec<String>, String> {
+        let contexts = "contexts: [{name: c, context: {cluster: c, user: u}}], current-context: c";
+        let text =
+            format!("{{{contexts}, clusters: [{{name: c, cluster: {{}}}}], users: [{{name: u, user: {{{user}}}}}]}}");
+        let config = Config::parse(&text).map_err(|error| error.to_string())?;
+        Ok(config.headers.into_iter().map(|(name, value)| format!("{name}: {value}")).collect())
+    }
+
+    #[test]
+    fn another_user_is_impersonated_with_all_that_is_said_of_it() {
+        let asked =
+            headers("as: jane, as-uid: u1, as-groups: [dev, ops], as-user-extra: {'acme.com/team %': [a, b], x: []}");
+        let extra = |value: &str| format!("Impersonate-Extra-acme.com%2Fteam%20%25: {value}");
+        let expected =
+            ["Impersonate-User: jane", "Impersonate-Uid: u1", "Impersonate-Group: dev", "Impersonate-Group: ops"];
+        let expected: Vec<_> = expected.map(str::to_owned).into_iter().chain([extra("a"), extra("b")]).collect();
+        assert_eq!(asked, Ok(expected));
+    }
+
+    #[test]
+    fn parts_of_a_user_are_not_impersonated_without_its_name() {
+        let refused =
+            Err("the kubeconfig has a user with as-uid, as-groups or as-user-extra, but without as".to_owned());
+        for user in ["as-uid: u1", "as-groups: [dev]", "as-user-extra: {x: [a]}"] {
+            assert_eq!(headers(user), refused, "{user}");
+        }
+        assert_eq!(headers("as-groups: [], as-user-extra: {}"), Ok(Vec::new()));
+    }
 }

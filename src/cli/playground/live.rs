@@ -109,8 +109,21 @@ impl LiveApi {
     }
 
     fn lets(&self, method: &Method) -> bool {
-        let reads = method == Method::GET;
-        let changes = [Method::PUT, Method::POST, Method::DELETE].contains(method);
-        reads || (changes && self.writes == Writes::Write)
+        method == Method::GET || self.writes == Writes::Write
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_writes_may_patch() {
+        let lets =
+            |writes: Writes, method: Method| LiveApi::new(Router::new(), PageToken::generate(), writes).lets(&method);
+        for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
+            assert!(lets(Writes::Write, method.clone()) && !lets(Writes::Read, method.clone()), "{method}");
+        }
+        assert!(lets(Writes::Read, Method::GET));
     }
 }

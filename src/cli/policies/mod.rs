@@ -124,25 +124,44 @@ fn is_role(object: &Value) -> bool {
     object.str_at(&["apiVersion"]).split_once('/').is_some_and(|(group, _)| group == rbac::GROUP)
 }
 
-/// Fills in the rules of aggregated cluster roles, up to three levels deep.
+/// Fills in the rules of aggregated cluster roles, which may be aggregated in turn, as the controller for them does.
 fn gather_rules(objects: &mut [Value]) {
-    const ROUNDS: usize = 3;
-    for _ in 0..ROUNDS {
-        for at in 0..objects.len() {
-            let selectors = objects[at].items_at(&["aggregationRule", "clusterRoleSelectors"]).iter();
-            let selectors: Vec<_> = selectors.filter_map(|selector| LabelSelector::decode(selector).ok()).collect();
-            if selectors.is_empty() {
-                continue;
+    let selectors_of = |role: &Value| -> Vec<LabelSelector> {
+        let selectors = role.items_at(&["aggregationRule", "clusterRoleSelectors"]).iter();
+        selectors.filter_map(|selector| LabelSelector::decode(selector).ok()).collect()
+    };
+    let aggregated = objects.iter().map(selectors_of).enumerate().filter(|(_, selectors)| !selectors.is_empty());
+    let aggregated: Vec<_> = aggregated.collect();
+    // No chain of roles is longer.
+    for _ in 0..aggregated.len() {
+        let mut has_changed = false;
+        for (at, selectors) in &aggregated {
+            let rules = Value::Array(rules_of_parts(objects, *at, selectors));
+            if objects[*at].get("rules") != Some(&rules) {
+                objects[*at].make_object().insert("rules", rules);
+                has_changed = true;
             }
-            let is_part = |role: &&Value| {
-                let labels = role.at(&["metadata", "labels"]);
-                role.str_at(&["kind"]) == "ClusterRole" && selectors.iter().any(|selector| matches(selector, labels))
-            };
-            let parts = objects.iter().filter(is_part);
-            let rules: Vec<Value> = parts.flat_map(|part| part.items_at(&["rules"])).cloned().collect();
-            objects[at].make_object().insert("rules", Value::Array(rules));
+        }
+        if !has_changed {
+            break;
         }
     }
+}
+
+/// The rules of the cluster roles that one of `selectors` selects, each once; the role at `own` is none of them.
+fn rules_of_parts(objects: &[Value], own: usize, selectors: &[LabelSelector]) -> Vec<Value> {
+    let mut rules = Vec::new();
+    for (_, role) in objects.iter().enumerate().filter(|(at, _)| *at != own) {
+        let labels = role.at(&["metadata", "labels"]);
+        if role.str_at(&["kind"]) == "ClusterRole" && selectors.iter().any(|selector| matches(selector, labels)) {
+            for rule in role.items_at(&["rules"]) {
+                if !rules.contains(rule) {
+                    rules.push(rule.clone());
+                }
+            }
+        }
+    }
+    rules
 }
 
 fn take_role(roles: &mut RbacPolicy, object: &Value) {
@@ -230,4 +249,46 @@ pub fn coverage_json(coverage: &Coverage) -> Vec<Value> {
             object! { "kind" => kind, "name" => name, "expressions" => expressions }
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A cluster role that others select by its name, and that selects the one called `part`.
+    fn aggregated(name: &str, part: &str) -> Value {
+        let selector = object! { "matchLabels" => object! { "is" => part } };
+        object! {
+            "kind" => "ClusterRole",
+            "metadata" => object! { "name" => name, "labels" => object! { "is" => name } },
+            "aggregationRule" => object! { "clusterRoleSelectors" => vec![selector] },
+        }
+    }
+
+    #[test]
+    fn roles_are_gathered_at_any_depth() {
+        let rule = object! { "verbs" => vec![Value::from("get")] };
+        let last = object! {
+            "kind" => "ClusterRole",
+            "metadata" => object! { "name" => "9", "labels" => object! { "is" => "9" } },
+            "rules" => vec![rule.clone()],
+        };
+        let chain = (0..9).map(|at: usize| aggregated(&at.to_string(), &(at + 1).to_string()));
+        let mut roles: Vec<Value> = chain.chain([last]).collect();
+        gather_rules(&mut roles);
+        assert!(roles.iter().all(|role| role.items_at(&["rules"]) == [rule.clone()]), "{roles:?}");
+    }
+
+    #[test]
+    fn roles_that_gather_each_other_have_each_rule_once() {
+        let rule = object! { "verbs" => vec![Value::from("get")] };
+        let part = object! {
+            "kind" => "ClusterRole",
+            "metadata" => object! { "name" => "part", "labels" => object! { "is" => "a" } },
+            "rules" => vec![rule.clone()],
+        };
+        let mut roles = vec![aggregated("a", "b"), aggregated("b", "a"), part];
+        gather_rules(&mut roles);
+        assert!(roles.iter().all(|role| role.items_at(&["rules"]) == [rule.clone()]), "{roles:?}");
+    }
 }

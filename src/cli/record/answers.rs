@@ -124,11 +124,11 @@ async fn handle(State(answers): State<Arc<Answers>>, request: Request) -> Respon
     response
 }
 
-/// The time limit of a watch, if its request has one.
+/// The time limit of a watch, if its request has one; 0 is none, as for Kubernetes.
 fn time_out(uri: &str) -> Option<Duration> {
     let (_, query) = uri.split_once('?')?;
     let seconds = Query::parse(query).first("timeoutSeconds")?.parse().ok()?;
-    Some(Duration::from_secs(seconds))
+    Some(Duration::from_secs(seconds)).filter(|time_out| !time_out.is_zero())
 }
 
 /// A recorded stream that is played back.
@@ -196,5 +196,17 @@ impl Played {
             },
             None => stopped.await,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_limit_of_zero_is_none() {
+        let of = |query: &str| time_out(&format!("/api/v1/pods?watch=1{query}"));
+        assert_eq!(of("&timeoutSeconds=5"), Some(Duration::from_secs(5)));
+        assert_eq!([of(""), of("&timeoutSeconds=0"), of("&timeoutSeconds=")], [None; 3]);
     }
 }

@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 use std::{fs, io};
 
 use bytes::Bytes;
@@ -24,7 +25,8 @@ use hyper_util::rt::TokioIo;
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, lookup_host};
+use tokio::net::{TcpListener, TcpStream, lookup_host};
+use tokio::time::sleep;
 use tokio_rustls::TlsAcceptor;
 
 use super::super::parent::end_with_parent;
@@ -35,11 +37,13 @@ use crate::server::{CertificateError, Identity, stop_requested};
 
 /// The path at which a stand-in for kube-apiserver asks for the store.
 pub const STORE_PATH: &str = "/skiff/store";
-/// The database in the data folder.
-const DATABASE: &str = "skiff.db";
+/// The database in the data folder; its path tells a stand-in for kube-apiserver that this is one for etcd.
+pub const DATABASE: &str = "skiff.db";
 /// The version of etcd that it stands in for.
 const VERSION: &str = "3.6.5";
 const DEFAULT_CLIENT_URLS: &str = "http://localhost:2379";
+/// The pause after an error while accepting a connection.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 /// etcd's exit code for an invalid argument.
 const WRONG_USE: u8 = 2;
 
@@ -166,11 +170,7 @@ fn acceptor(flags: &Flags) -> Result<TlsAcceptor, ListenError> {
 
 async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, state: Arc<State>) {
     loop {
-        // Accepting may fail for lack of a file descriptor; there may be one a moment later.
-        let Ok((stream, _)) = listener.accept().await else {
-            tokio::task::yield_now().await;
-            continue;
-        };
+        let Some(stream) = next(&listener).await else { continue };
         let (tls, state) = (tls.clone(), Arc::clone(&state));
         tokio::spawn(async move {
             match tls {
@@ -182,6 +182,18 @@ async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, state: Arc<Stat
                 }
             }
         });
+    }
+}
+
+/// The next connection. `None` after a pause if accepting fails, as it does for lack of a file
+/// descriptor: there may be one a moment later.
+async fn next(listener: &TcpListener) -> Option<TcpStream> {
+    match listener.accept().await {
+        Ok((stream, _)) => Some(stream),
+        Err(_) => {
+            sleep(ACCEPT_PAUSE).await;
+            None
+        }
     }
 }
 
@@ -231,4 +243,26 @@ impl State {
 /// Creates a folder that only its owner may read.
 fn make_private(folder: &Path) -> std::io::Result<()> {
     private::folders().recursive(true).create(folder)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::net::{Ipv4Addr, Shutdown};
+    use std::os::fd::OwnedFd;
+
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn there_is_a_pause_where_no_connection_can_be_accepted() {
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
+        listener.set_nonblocking(true).expect("it is a socket");
+        let same = std::net::TcpStream::from(OwnedFd::from(listener.try_clone().expect("it can be cloned")));
+        same.shutdown(Shutdown::Both).expect("it is a socket");
+        let listener = TcpListener::from_std(listener).expect("it does not block");
+        let began = Instant::now();
+        assert!(next(&listener).await.is_none(), "nobody can connect any more");
+        assert!(began.elapsed() >= ACCEPT_PAUSE);
+    }
 }

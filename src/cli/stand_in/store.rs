@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_rustls::TlsConnector;
 
-use super::etcd::STORE_PATH;
+use super::etcd::{DATABASE, STORE_PATH};
 use crate::webhook::{cleaned, trust};
 
 /// How long to wait for etcd. Source: kube-apiserver's `--storage-initialization-timeout` is a
@@ -103,10 +103,15 @@ async fn ask(url: &str, authority: Option<&str>) -> Result<Option<PathBuf>, AskE
         }
         _ => get(stream, &place).await,
     };
-    let answer = answer?;
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_default();
-    let is_ours = head.starts_with("HTTP/1.1 200") && body.starts_with('/');
-    Ok(is_ours.then(|| PathBuf::from(body.trim_end())))
+    Ok(named_in(&answer?))
+}
+
+/// The store that an answer names; `None` if it is not our own etcd's. A path begins as the system has it.
+fn named_in(answer: &str) -> Option<PathBuf> {
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    let path = body.trim_end();
+    let (_, file) = path.rsplit_once(['/', '\\'])?;
+    (head.starts_with("HTTP/1.1 200") && file == DATABASE).then(|| PathBuf::from(path))
 }
 
 async fn get(mut stream: impl AsyncRead + AsyncWrite + Unpin, place: &str) -> std::io::Result<String> {
@@ -123,6 +128,19 @@ async fn get(mut stream: impl AsyncRead + AsyncWrite + Unpin, place: &str) -> st
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn our_own_etcd_is_known_by_what_it_answers() {
+        let check = |status: &str, body: &str, is_ours: bool| {
+            let answer = format!("HTTP/1.1 {status}\r\ncontent-type: text/plain\r\n\r\n{body}");
+            assert_eq!(named_in(&answer), is_ours.then(|| PathBuf::from(body)), "{body}");
+        };
+        check("200 OK", "/tmp/default.etcd/skiff.db", true);
+        check("200 OK", r"\\?\C:\data\default.etcd\skiff.db", true);
+        check("200 OK", "/another/file", false);
+        check("200 OK", "<html></html>", false);
+        check("404 Not Found", "/tmp/skiff.db", false);
+    }
 
     #[test]
     fn every_prefix_has_a_file() {

@@ -287,11 +287,15 @@ impl Test {
     }
 }
 
-/// Reads the snapshots of a file; none if it can't be read.
+/// Reads the snapshots of a file; none if it does not exist, and for a folder like `.`, which has no name.
 fn read_snapshots(path: &Path) -> Result<Value, Vec<UnreadableSuite>> {
+    if path.file_name().is_none() {
+        return Ok(object! {});
+    }
     match fs::read(path) {
         Ok(bytes) => yaml::decode(&bytes).map_err(|error| UnreadableSuite::new(path, error.to_string())),
-        Err(_) => Ok(object! {}),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(object! {}),
+        Err(error) => Err(UnreadableSuite::new(path, format!("it can't be read: {error}"))),
     }
 }
 

@@ -1,9 +1,10 @@
 //! Webhooks that fail, each in its own way, and requests that go on.
 
 use std::net::TcpListener;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     CONFIGURATIONS, CRONTABS, Hook, allow, check_internal, create, crontab, raw, register, respond, start, with,
@@ -87,6 +88,22 @@ fn each_failure_is_told_in_the_words_of_kubernetes_and_passed_over_where_that_is
             "failed calling webhook \"{NAME}\": received invalid webhook response: expected response.uid={uid}, got \"other\""
         ),
     );
+}
+
+#[test]
+fn a_review_that_was_sent_is_not_sent_again() {
+    let (server, _folder) = start(&[]);
+    let calls = AtomicUsize::new(0);
+    let respond = allow();
+    let once = move |review: &Value| if calls.fetch_add(1, Ordering::SeqCst) == 0 { respond(review) } else { None };
+    let hook = Hook::keeping([("/once", Box::new(once))]);
+    register(&server, "Validating", "a", vec![hook.webhook(NAME, "/once")]);
+    assert_eq!(create(&server, &crontab("a")).status, 201);
+    // The second review is read from the connection of the first, which is closed then.
+    let why = format!("Post \"https://{}/once?timeout=10s\": EOF", hook.https.address);
+    let why = format!("failed calling webhook \"{NAME}\": failed to call webhook: {why}");
+    check_internal(&create(&server, &crontab("b")), &why);
+    assert_eq!(hook.take_seen().len(), 2);
 }
 
 #[test]

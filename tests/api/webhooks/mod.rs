@@ -19,7 +19,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::{CRONTABS, crontab, serve_crontabs};
-use crate::https::{Https, Identity, Reply};
+use crate::https::{Https, Identity, Kept, Reply};
 use crate::server::{Answer, Folder, Server};
 
 const CONFIGURATIONS: &str = "/apis/admissionregistration.k8s.io/v1";
@@ -42,12 +42,21 @@ impl Hook {
         Hook::named("127.0.0.1", paths)
     }
 
+    /// Like [`Hook::new`], but connections are kept for further requests.
+    fn keeping<const N: usize>(paths: [(&'static str, Respond); N]) -> Hook {
+        Hook::of("127.0.0.1", paths, Kept::Alive)
+    }
+
     fn named<const N: usize>(name: &str, paths: [(&'static str, Respond); N]) -> Hook {
+        Hook::of(name, paths, Kept::Once)
+    }
+
+    fn of<const N: usize>(name: &str, paths: [(&'static str, Respond); N], kept: Kept) -> Hook {
         let identity = Identity::new(name);
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (noted, paths) = (Arc::clone(&seen), BTreeMap::from(paths));
         let address: SocketAddr = (Ipv4Addr::LOCALHOST, 0).into();
-        let https = Https::listen(address, &identity, move |mut request| {
+        let https = Https::serve(address, &identity, kept, move |mut request| {
             let review: Value = serde_json::from_str(request["review"].as_str()?).ok()?;
             request["review"] = review.clone();
             let path = request["path"].as_str()?.split('?').next()?.to_owned();

@@ -71,6 +71,25 @@ fn webhooks_are_called_again_where_they_ask_for_it_and_others_changed_the_object
 }
 
 #[test]
+fn a_field_that_decoding_drops_is_no_change() {
+    let (server, _folder) = start(&[]);
+    let add = |path: &'static str| patch(move |_| json!([{"op": "add", "path": path, "value": {}}]));
+    let hook = Hook::new([("/see", allow()), ("/unknown", add("/colour")), ("/empty", add("/metadata/labels"))]);
+    let rules =
+        json!([{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["*"], "resources": ["configmaps"]}]);
+    let again = json!({"reinvocationPolicy": "IfNeeded", "rules": rules});
+    let webhook = |name: &str, path: &str| with(hook.webhook(name, path), again.clone());
+    let unknown = [webhook("see.example.com", "/see"), webhook("unknown.example.com", "/unknown")];
+    register(&server, "Mutating", "a", [&unknown[..], &[webhook("empty.example.com", "/empty")]].concat());
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}).to_string();
+    let answer = server.send("POST", "/api/v1/namespaces/default/configmaps", &[JSON], Some(map.as_bytes()));
+    assert_eq!(answer.status, 201, "{}", answer.json());
+    let seen = hook.take_seen();
+    let paths: Vec<_> = seen.iter().filter_map(|seen| seen["path"].as_str()?.split('?').next()).collect();
+    assert_eq!(paths, ["/see", "/unknown", "/empty"], "none is called again");
+}
+
+#[test]
 fn patches_that_do_not_apply_are_told_in_the_words_of_go() {
     let (server, _folder) = start(&[]);
     let missing = patch(|_| json!([{"op": "remove", "path": "/spec/missing"}]));

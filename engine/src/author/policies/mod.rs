@@ -221,6 +221,7 @@ impl<'a> PolicyRequest<'a> {
             subresource: self.target.subresource.clone(),
             namespace: self.namespace_or_own().to_owned(),
             name: self.name.to_owned(),
+            ..CheckedResource::default()
         }
     }
 }

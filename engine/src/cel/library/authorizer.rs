@@ -1,12 +1,11 @@
 //! Authorization checks, which the host answers.
 //!
-//! Source: `k8s.io/apiserver/pkg/cel/library/authz.go`, release 1.37. Field and label selectors are parsed for their
-//! cost only: they do not narrow a check.
+//! Source: `k8s.io/apiserver/pkg/cel/library/authz.go`, release 1.37.
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use super::arguments::{opaque, text, value};
+use super::arguments::{opaque, text};
 use super::since;
 use crate::cel::cost::{Cost, Estimate, Range, actual, model};
 use crate::cel::eval::value::Opaque;
@@ -56,6 +55,10 @@ pub struct CheckedResource {
     pub namespace: String,
     /// The object's name; empty for all objects.
     pub name: String,
+    /// The field selector, not parsed; empty for none. One that can't be parsed does not limit the check.
+    pub field_selector: String,
+    /// The label selector, likewise.
+    pub label_selector: String,
 }
 
 /// The answer to a check.
@@ -231,8 +234,12 @@ pub(super) fn functions() -> Vec<Function> {
         }),
     ];
     let selectors = vec![
-        selecting("fieldSelector", "authorizer_fieldselector"),
-        selecting("labelSelector", "authorizer_labelselector"),
+        selecting("fieldSelector", "authorizer_fieldselector", |_, arguments| {
+            narrow(arguments, |resource| &mut resource.field_selector)
+        }),
+        selecting("labelSelector", "authorizer_labelselector", |_, arguments| {
+            narrow(arguments, |resource| &mut resource.label_selector)
+        }),
     ];
     [since(27, checks), since(31, selectors)].concat()
 }
@@ -243,12 +250,10 @@ fn narrowing(name: &'static str, id: &'static str, run: Implementation) -> Funct
     Function::new(name, [Overload::member(id, [check(), Type::String], check(), Cost::One, run)])
 }
 
-fn selecting(name: &'static str, id: &'static str) -> Function {
+/// Declares a function that sets a selector of a check.
+fn selecting(name: &'static str, id: &'static str, run: Implementation) -> Function {
     let check = || type_of("ResourceCheck");
-    let overload = Overload::member(id, [check(), Type::String], check(), SELECTOR, |_, arguments| {
-        opaque::<ResourceCheck>(arguments, 0)?;
-        value(arguments, 0).cloned()
-    });
+    let overload = Overload::member(id, [check(), Type::String], check(), SELECTOR, run);
     // In 1.31 the feature gate `AuthorizeWithSelectors` is off by default.
     Function::new(name, [overload.built(32)])
 }
