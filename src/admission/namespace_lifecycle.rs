@@ -6,11 +6,15 @@
 use async_trait::async_trait;
 
 use super::{Admission, Attributes, Operation, forbidden};
+use crate::meta::minor::Minor;
 use crate::meta::{Cause, Status};
 use crate::value::Value;
 
 /// Namespaces that can't be deleted.
 const IMMORTAL: [&str; 3] = ["default", "kube-public", "kube-system"];
+
+/// The minor since which an object may be updated whose namespace is gone: its finalizers can be removed.
+const UPDATES_PASS_SINCE: Minor = Minor::of(37);
 
 /// Whether a namespace still accepts new objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +53,9 @@ impl<N: Namespaces> Admission for NamespaceLifecycle<N> {
             return Ok(());
         }
         if namespace.is_empty() || attributes.operation == Operation::Delete {
+            return Ok(());
+        }
+        if attributes.operation == Operation::Update && version.minor >= UPDATES_PASS_SINCE {
             return Ok(());
         }
         match self.namespaces.phase(namespace).await? {

@@ -177,7 +177,10 @@ impl Registry {
         let strategy = &target.resource.strategy;
         let now = self.now();
         if let Some(mut marked) = strategy.begin_delete(&old, &now) {
-            set_policy_finalizers(&mut marked, options, false);
+            // The first deletion of a definition only marks it.
+            if target.resource.collection != self.definitions.collection() {
+                set_policy_finalizers(&mut marked, options, false);
+            }
             return self.commit_marked(target, marked, &stored, options.dry_run).await;
         }
         if strategy.must_stay(&old) && old.at(&["metadata", "deletionTimestamp"]).is_some() {

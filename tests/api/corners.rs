@@ -274,6 +274,50 @@ fn a_streamed_list_at_a_revision_to_come_ends_with_an_error() {
 }
 
 #[test]
+fn a_watch_may_have_a_timeout_of_any_size() {
+    let (server, _folder) = serve_nightly();
+    let watch = |seconds: i64| {
+        let path = format!("{CRONTABS}?watch=1&timeoutSeconds={seconds}");
+        server.open("GET", &path, &[JSON], None, Duration::from_secs(60))
+    };
+    let mut bytes = Vec::new();
+    watch(-1).read_to_end(&mut bytes).expect("the server ends it");
+    assert_eq!(Answer::parse(&bytes).expect("it has a head").status, 200);
+    let mut head = [0; 15];
+    watch(i64::MAX).read_exact(&mut head).expect("the watch begins");
+    assert_eq!(String::from_utf8_lossy(&head), "HTTP/1.1 200 OK");
+}
+
+#[test]
+fn the_first_deletion_of_a_definition_only_marks_it() {
+    let (server, _folder) = serve_nightly();
+    let path = format!("{DEFINITIONS}/crontabs.stable.example.com");
+    let options = json!({"propagationPolicy": "Foreground", "kind": "DeleteOptions", "apiVersion": "v1"});
+    let answer = server.send("DELETE", &path, &[JSON], Some(options.to_string().as_bytes()));
+    let finalizers = &answer.json()["metadata"]["finalizers"];
+    assert_eq!((answer.status, finalizers), (200, &json!(["customresourcecleanup.apiextensions.k8s.io"])));
+}
+
+#[test]
+fn an_object_in_a_namespace_that_is_gone_can_lose_its_finalizers() {
+    let (server, _folder) = serve_nightly();
+    let send = |method: &str, path: &str, body: &Value| {
+        let header = if method == "PATCH" { MERGE } else { JSON };
+        server.send(method, path, &[header], Some(body.to_string().as_bytes())).status
+    };
+    let namespace = |finalizers: Value| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "gone"}, "spec": {"finalizers": finalizers}});
+    assert_eq!(send("POST", "/api/v1/namespaces", &namespace(json!(["kubernetes"]))), 201);
+    let map =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "finalizers": ["example.com/a"]}});
+    let maps = "/api/v1/namespaces/gone/configmaps";
+    assert_eq!(send("POST", maps, &map), 201);
+    assert_eq!(server.send("DELETE", "/api/v1/namespaces/gone", &[], None).status, 200);
+    assert_eq!(send("PUT", "/api/v1/namespaces/gone/finalize", &namespace(json!([]))), 200);
+    assert_eq!(server.send("GET", "/api/v1/namespaces/gone", &[], None).status, 404);
+    assert_eq!(send("PATCH", &format!("{maps}/a"), &json!({"metadata": {"finalizers": null}})), 200);
+}
+
+#[test]
 fn a_watch_of_lists_of_metadata_ends_at_its_first_event() {
     let (server, _folder) = serve_nightly();
     assert_eq!(watched(&server, "resourceVersion=0", METADATA_LIST), (200, vec![]));

@@ -354,6 +354,12 @@ impl Compiler {
         Some(error.into_field_error(field.path(), field.text()))
     }
 
+    /// As [`Compiler::fault`], for an expression that is compiled without the spaces around it.
+    pub fn trimmed_fault(&self, field: &FieldRef<'_>, wanted: &[Type]) -> Option<Error> {
+        let error = self.check(field.text().trim(), wanted).err()?;
+        Some(error.into_field_error(field.path(), field.text()))
+    }
+
     /// The error of an expression that returns a message; it cannot use the authorizer.
     pub fn message_fault(&self, field: &FieldRef<'_>) -> Option<Error> {
         let env = self.declared.without_authorizer().environment(self.expressions(field.text()));

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::crd::Scope;
+use crate::meta::minor::Minor;
 use crate::object;
 use crate::value::{json, yaml};
 
@@ -146,6 +147,97 @@ fn check_errors(of: &str, old: Option<&str>, new: &str, expected: &[&str]) {
     };
     let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
     assert_eq!(errors, expected, "{of}");
+}
+
+#[test]
+fn amounts_may_be_spelled_anew_in_what_is_kept() {
+    const STATEFUL_SET: &str = "apps/v1 StatefulSet";
+    let set = |amount: &str| {
+        format!(
+            "spec: {{serviceName: a, selector: {{matchLabels: {{a: b}}}}, template: {{metadata: {{labels: {{a: b}}}}, \
+             spec: {{containers: [{{name: c, image: i}}]}}}}, volumeClaimTemplates: [{{metadata: {{name: c}}, spec: \
+             {{accessModes: [ReadWriteOnce], resources: {{requests: {{storage: {amount}}}}}}}}}]}}"
+        )
+    };
+    check_errors(STATEFUL_SET, Some(&set("1Gi")), &set("'1073741824'"), &[]);
+    let refused = "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', \
+                   'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and \
+                   'minReadySeconds' are forbidden";
+    check_errors(STATEFUL_SET, Some(&set("1Gi")), &set("2Gi"), &[refused]);
+}
+
+#[test]
+fn a_template_of_a_daemon_set_with_the_same_amounts_is_the_same() {
+    let kind = find("apps", "daemonsets").expect("the kind is there");
+    let version = Arc::new(kind.served_version());
+    let set = |amount: &str| {
+        let text = format!(
+            "{{apiVersion: apps/v1, kind: DaemonSet, metadata: {{name: a}}, spec: {{template: {{spec: {{containers: \
+             [{{name: c, image: i, resources: {{limits: {{memory: {amount}}}}}}}]}}}}}}}}"
+        );
+        let object = yaml::decode(text.as_bytes()).expect("the test is YAML");
+        kind.strategy.decode(object, std::slice::from_ref(&version)).expect("it is a set").object
+    };
+    let generation = |amount: &str| {
+        let mut new = set(amount);
+        kind.strategy.prepare_update(&version, strategy::Subresource::Main, &mut new, &set("1Gi"));
+        new.str_at(&["metadata", "annotations", "deprecated.daemonset.template.generation"]).to_owned()
+    };
+    assert_eq!(generation("'1073741824'"), generation("1Gi"));
+    assert_ne!(generation("2Gi"), generation("1Gi"));
+}
+
+#[test]
+fn annotations_of_a_pod_are_validated_with_its_status_too() {
+    let kind = find("", "pods").expect("the kind is there");
+    let version = Arc::new(kind.served_version());
+    let pod = |cost: &str| {
+        let text = format!(
+            "{{apiVersion: v1, kind: Pod, metadata: {{name: a, namespace: default, resourceVersion: '1', annotations: \
+             {{controller.kubernetes.io/pod-deletion-cost: '{cost}'}}}}, spec: {{containers: [{{name: c, image: i}}]}}}}"
+        );
+        let object = yaml::decode(text.as_bytes()).expect("the test is YAML");
+        kind.strategy.decode(object, std::slice::from_ref(&version)).expect("it is a pod").object
+    };
+    let told = |subresource| {
+        let errors = kind.strategy.validate_update(&version, subresource, &pod("x"), &pod("1"));
+        errors.iter().filter(|error| error.to_string().contains("must be a 32bit integer")).count()
+    };
+    assert_eq!(told(strategy::Subresource::Status), 1);
+    assert_eq!(told(strategy::Subresource::Main), 2);
+}
+
+#[test]
+fn a_pod_may_mount_with_labels_since_1_37() {
+    let kind = find("", "pods").expect("the kind is there");
+    let text = "{metadata: {name: a, namespace: default}, spec: {securityContext: {seLinuxChangePolicy: MountOption}, \
+                containers: [{name: c, image: i}]}}";
+    let pod = yaml::decode(text.as_bytes()).expect("the test is YAML");
+    let is_told = |minor: u16| {
+        let version = Arc::new(kind.served_version_in(Minor::of(minor)));
+        let pod = kind.strategy.decode(pod.clone(), std::slice::from_ref(&version)).expect("it is a pod").object;
+        let errors = kind.strategy.validate_create(&version, &pod);
+        errors.iter().any(|error| error.to_string().contains("seLinuxChangePolicy"))
+    };
+    assert!(is_told(36) && !is_told(37));
+}
+
+#[test]
+fn warnings_of_expressions_name_their_field_by_a_path() {
+    let kind = find("admissionregistration.k8s.io", "validatingadmissionpolicies").expect("the kind is there");
+    let version = kind.served_version();
+    let check = |warning: &str, expected: &[&str]| {
+        let text = format!("{{metadata: {{name: a}}, status: {{typeChecking: {{expressionWarnings: [{warning}]}}}}}}");
+        let object = yaml::decode(text.as_bytes()).expect("the test is YAML");
+        let errors = kind.strategy.validate_update(&version, strategy::Subresource::Status, &object, &object);
+        let errors = errors.iter().map(ToString::to_string).filter(|error| error.starts_with("status"));
+        assert_eq!(errors.collect::<Vec<_>>(), expected, "{warning}");
+    };
+    check("{fieldRef: 'spec.validations[0].expression', warning: ' '}", &[]);
+    let warning = "status.typeChecking.expressionWarnings[0]";
+    check("{}", &[&format!("{warning}.warning: Required value"), &format!("{warning}.fieldRef: Required value")]);
+    let refused = "Invalid value: \"spec.validations[0\": invalid JSONPath: unterminated array";
+    check("{fieldRef: ' spec.validations[0', warning: w}", &[&format!("{warning}.fieldRef: {refused}")]);
 }
 
 #[test]

@@ -110,6 +110,10 @@ pub enum Gate {
     RecursiveReadOnlyMounts,
     /// `seLinuxChangePolicy` of pods.
     SELinuxChangePolicy,
+    /// The policy `MountOption`.
+    SELinuxMount,
+    /// Reviews of what a client is or may do pass by all webhooks.
+    ExcludeAdmissionWebhookVirtualResources,
     /// The kind StorageVersionMigration.
     StorageVersionMigrator,
     /// `supplementalGroupsPolicy` of pods.
@@ -214,7 +218,7 @@ pub struct Gates {
 }
 
 /// The gates, as `--feature-gates` names them, in the order of their declaration.
-pub(super) const NAMES: [(Gate, &str); 99] = [
+pub(super) const NAMES: [(Gate, &str); 101] = [
     (Gate::ApiResponseCompression, "APIResponseCompression"),
     (Gate::AllowUnsafeMalformedObjectDeletion, "AllowUnsafeMalformedObjectDeletion"),
     (Gate::AtomicWriteVolumeUserFields, "AtomicWriteVolumeUserFields"),
@@ -267,6 +271,8 @@ pub(super) const NAMES: [(Gate, &str); 99] = [
     (Gate::PodLifecycleSleepAction, "PodLifecycleSleepAction"),
     (Gate::RecursiveReadOnlyMounts, "RecursiveReadOnlyMounts"),
     (Gate::SELinuxChangePolicy, "SELinuxChangePolicy"),
+    (Gate::SELinuxMount, "SELinuxMount"),
+    (Gate::ExcludeAdmissionWebhookVirtualResources, "ExcludeAdmissionWebhookVirtualResources"),
     (Gate::StorageVersionMigrator, "StorageVersionMigrator"),
     (Gate::SupplementalGroupsPolicy, "SupplementalGroupsPolicy"),
     (Gate::UserNamespacesSupport, "UserNamespacesSupport"),

@@ -44,6 +44,7 @@ use super::{Admission, AdmissionResult, Attributes, Figures, WebhookCall};
 use crate::auth;
 use crate::crd::ServedVersion;
 use crate::meta::Status;
+use crate::meta::gate::Gate;
 use crate::value::{Value, go_quote};
 use crate::webhook::{Credentials, Endpoint, Manner, WebhookClient, patience};
 
@@ -126,6 +127,13 @@ impl<S> Webhooks<S> {
     }
 }
 
+/// Whether the request asks what a client is or may do: a webhook must not keep anyone from asking.
+fn is_review(attributes: &Attributes<'_>) -> bool {
+    let version = attributes.version;
+    matches!(&*version.group, "authentication.k8s.io" | "authorization.k8s.io")
+        && version.minor.opens(Gate::ExcludeAdmissionWebhookVirtualResources)
+}
+
 fn is_exempt(attributes: &Attributes<'_>) -> bool {
     attributes.version.group == GROUP && EXEMPT.contains(&attributes.version.names.kind.as_str())
 }
@@ -166,7 +174,13 @@ struct SentObjects<'s> {
 impl<S: WebhookSource> Webhooks<S> {
     /// The configurations whose webhooks may be called for a request.
     async fn asked(&self, kind: WebhookKind, attributes: &Attributes<'_>) -> Result<Vec<Arc<Configuration>>, Status> {
-        if is_exempt(attributes) { Ok(self.source.in_files()) } else { self.source.configurations(kind).await }
+        if is_review(attributes) {
+            Ok(Vec::new())
+        } else if is_exempt(attributes) {
+            Ok(self.source.in_files())
+        } else {
+            self.source.configurations(kind).await
+        }
     }
 
     /// Counts the outcome of a webhook.

@@ -22,6 +22,9 @@ use super::revision::{resource_version, revision};
 /// A watch that names no timeout ends after this long, and up to twice that.
 const WATCH_TIMEOUT_MIN: Duration = Duration::from_secs(30 * 60);
 
+/// A hundred years: the end of a longer watch could not be expressed.
+const WATCH_TIMEOUT_MAX: Duration = Duration::from_hours(100 * 365 * 24);
+
 pub(super) async fn watch(app: &App, exchange: &Exchange, target: Target) -> Result<Response<Body>, RequestRefusal> {
     let (format, shape) = negotiate(app, exchange, &target)?;
     let (options, select) = list_options(exchange, &target)?;
@@ -41,9 +44,10 @@ pub(super) async fn watch(app: &App, exchange: &Exchange, target: Target) -> Res
         Start::State(None) if given == Some(0) => past(app, exchange, &target).await?.map_or(start, Start::Past),
         start => start,
     };
-    let timeout = match options.timeout_seconds.and_then(|seconds| u64::try_from(seconds).ok()) {
+    let timeout = match options.timeout_seconds {
         None | Some(0) => WATCH_TIMEOUT_MIN + WATCH_TIMEOUT_MIN.mul_f64(spread()),
-        Some(seconds) => Duration::from_secs(seconds),
+        // A negative one has passed already.
+        Some(seconds) => Duration::from_secs(u64::try_from(seconds).unwrap_or_default()).min(WATCH_TIMEOUT_MAX),
     };
     let request = WatchRequest {
         start,

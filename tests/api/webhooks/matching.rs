@@ -127,6 +127,25 @@ fn configurations_take_effect_at_once_and_are_exempt_themselves() {
 }
 
 #[test]
+fn anyone_may_ask_what_they_may_do_whatever_webhooks_say() {
+    let hook = Hook::new([("/refuse", super::respond(|_| json!({"allowed": false})))]);
+    let rules = json!([{"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"]}]);
+    let check = |arguments: &[&str], expected: u16| {
+        let (server, _folder) = start(arguments);
+        let webhook = with(hook.webhook("refuse.example.com", "/refuse"), json!({"rules": rules}));
+        register(&server, "Validating", "a", vec![webhook]);
+        let attributes = json!({"verb": "get", "resource": "pods"});
+        let review = json!({
+            "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes": attributes},
+        });
+        let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+        assert_eq!(post(&server, path, &review), expected, "{arguments:?}");
+    };
+    check(&[], 201);
+    check(&["--emulated-version", "1.36"], 400);
+}
+
+#[test]
 fn a_service_is_where_the_flag_says_and_is_known_by_its_name() {
     let hook = Hook::named("judge.court.svc", [("/see", allow())]);
     let flag = format!("court/judge:8443={}", hook.https.address);

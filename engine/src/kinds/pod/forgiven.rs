@@ -31,6 +31,8 @@ impl PodValidationOptions {
                 || minor.opens(Gate::RestartAllContainersOnContainerExits),
             allow_taint_toleration_comparison_operators: forgiven.allow_taint_toleration_comparison_operators
                 || minor.opens(Gate::TaintTolerationComparisonOperators),
+            allow_all_selinux_change_policies: forgiven.allow_all_selinux_change_policies
+                || minor.opens(Gate::SELinuxMount),
             allow_invalid_pod_deletion_cost: forgiven.allow_invalid_pod_deletion_cost
                 || !minor.opens(Gate::PodDeletionCost),
             allow_match_label_keys_in_pod_topology_spread_selector_merge: merges_label_keys(minor),

@@ -37,11 +37,9 @@ pub fn validate(minor: Minor, new: &Value, old: &Value) -> ErrorList {
         return Error::forbidden(&Path::new(""), "static pods do not support ephemeral containers").into();
     }
     let mut errors = metadata::validate_update(new, old);
-    errors.extend(create::validate_metadata_and_spec(
-        new,
-        &template::PodValidationOptions::for_pod(minor, new, Some(old)),
-    ));
-    errors.extend(update::validate_annotations(new, old));
+    let options = template::PodValidationOptions::for_pod(minor, new, Some(old));
+    errors.extend(create::validate_metadata_and_spec(new, &options));
+    errors.extend(update::validate_annotations(new, old, &options));
     let root = FieldRef::root(new);
     let spec = root.field("spec");
     let list = spec.field(CONTAINERS);

@@ -23,7 +23,8 @@ pub fn validate(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     let (status, old_status) = (root.field("status"), old_root.field("status"));
     let spec = root.field("spec");
     let mut errors = metadata::validate_update(new, old);
-    errors.extend(update::validate_annotations(new, old));
+    let options = template::PodValidationOptions::for_pod(minor, new, Some(old));
+    errors.extend(update::validate_annotations(new, old, &options));
     errors.extend(validate_conditions(&status.field("conditions")));
     errors.extend(validate_nodes(minor, &status, &old_status, old));
     let generation = status.field("observedGeneration");

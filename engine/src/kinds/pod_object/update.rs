@@ -24,7 +24,7 @@ pub fn validate(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     let options = template::PodValidationOptions::for_pod(minor, new, Some(old));
     let mut errors = metadata::validate_update(new, old);
     errors.extend(create::validate_metadata_and_spec(new, &options));
-    errors.extend(validate_annotations(new, old));
+    errors.extend(validate_annotations(new, old, &options));
     let (root, old_root) = (FieldRef::root(new), FieldRef::root(old));
     let (spec, old_spec) = (root.field("spec"), old_root.field("spec"));
     for name in ["containers", "initContainers"] {
@@ -51,8 +51,9 @@ pub fn validate(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     errors
 }
 
-/// Annotations that say what a pod is, or runs under.
-pub fn validate_annotations(new: &Value, old: &Value) -> ErrorList {
+/// Annotations that say what a pod is, or runs under. Those that it has are validated, too, which an update of the pod
+/// itself does twice, as in the reference.
+pub fn validate_annotations(new: &Value, old: &Value, options: &template::PodValidationOptions) -> ErrorList {
     let mut errors = ErrorList::new();
     let (root, old_root) = (FieldRef::root(new), FieldRef::root(old));
     let (metadata, old_metadata) = (root.field("metadata"), old_root.field("metadata"));
@@ -77,6 +78,7 @@ pub fn validate_annotations(new: &Value, old: &Value) -> ErrorList {
             forbid(key, "may not add AppArmor annotations", "may not add mirror pod annotation");
         }
     }
+    errors.extend(template::annotations::validate(&annotations, &root.field("spec"), options));
     errors
 }
 

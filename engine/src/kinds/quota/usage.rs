@@ -111,7 +111,9 @@ impl Counted<'_> {
 
     /// The message about limited resources that the object does not specify, if any.
     pub fn missing(&self, limited: &BTreeSet<&str>, object: &Value) -> Option<String> {
-        let is_told = object.at(&["spec", "resources"]).is_some_and(|resources| !resources.is_null());
+        let of_pod = |list: &str| read(object.at(&["spec", "resources", list]));
+        let is_of_pods = |name: &String| matches!(&**name, "cpu" | "memory") || name.starts_with("hugepages-");
+        let is_told = ["requests", "limits"].iter().any(|list| of_pod(list).keys().any(is_of_pods));
         if self.core() != "pods" || is_told {
             return None;
         }
@@ -267,6 +269,18 @@ fn of_claim(claim: &Value) -> Totals {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value::json;
+
+    #[test]
+    fn a_pod_says_what_it_requests_itself_or_in_its_containers() {
+        let pods = Counted { group: "", plural: "pods", subresource: "" };
+        let missing = |resources: &str| {
+            let pod = format!(r#"{{"spec":{{"resources":{resources},"containers":[{{"name":"c"}}]}}}}"#);
+            pods.missing(&["requests.cpu"].into(), &json::decode(pod.as_bytes()).expect("it is JSON"))
+        };
+        assert!(missing("{}").is_some() && missing("null").is_some() && missing(r#"{"limits":{}}"#).is_some());
+        assert_eq!(missing(r#"{"requests":{"cpu":"1"}}"#), None);
+    }
 
     #[test]
     fn whatever_is_counted_is_found_in_the_text_of_a_quota() {

@@ -12,6 +12,7 @@ use crate::kinds::strategy::{Strategy, Subresource, Table, reset_beside_status};
 use crate::kinds::{Kind, conditions, metadata, prepare, semantic, static_names};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::json_path::{JsonPath, ParseError};
 use crate::meta::minor::Minor;
 use crate::meta::names;
 use crate::object;
@@ -177,7 +178,7 @@ fn validate_annotation(compiler: &Compiler, policy: &str, annotation: &FieldRef<
     } else if trimmed.len() > VALUE_BYTES_MAX {
         errors.push(value.required(format!("must not exceed {VALUE_BYTES_MAX} bytes in length")));
     } else {
-        errors.extend(compiler.fault(&value, &[Type::String, Type::Null]));
+        errors.extend(compiler.trimmed_fault(&value, &[Type::String, Type::Null]));
     }
     errors
 }
@@ -188,11 +189,15 @@ fn validate_status(object: &Value) -> ErrorList {
     let status = root.field("status");
     let checking = status.field("typeChecking");
     for warning in checking.field("expressionWarnings").items() {
-        for name in ["warning", "fieldRef"] {
-            let field = warning.field(name);
-            if field.text().trim().is_empty() {
-                errors.push(field.required(""));
-            }
+        let (text, place) = (warning.field("warning"), warning.field("fieldRef"));
+        if text.text().is_empty() {
+            errors.push(text.required(""));
+        }
+        let path = place.text().trim();
+        if path.is_empty() {
+            errors.push(place.required(""));
+        } else if let Err(ParseError(fault)) = JsonPath::parse(path) {
+            errors.push(Error::invalid(place.path(), path, format!("invalid JSONPath: {fault}")));
         }
     }
     errors.extend(conditions::validate(&status.field("conditions")));

@@ -8,7 +8,7 @@ use crate::crd::write::ReadError;
 use crate::crd::{Column, ServedVersion};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::workloads::{self, cells, percent, selector, status, template};
-use crate::kinds::{Kind, checks, defaults, metadata, pod, prepare};
+use crate::kinds::{Kind, checks, defaults, metadata, pod, prepare, semantic};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::{names, parse_int};
@@ -92,7 +92,7 @@ impl Strategy for DaemonSet {
         }
         template::drop_disabled_fields(version.minor, new, Some(old));
         workloads::prepare_update(new, old);
-        if template::of(new) != template::of(old) {
+        if !semantic::equal("template", template::of(new), template::of(old)) {
             set_template_generation(new, generation.saturating_add(1));
         }
     }

@@ -6,7 +6,7 @@ use crate::crd::{Column, SelectorForm, ServedVersion};
 use crate::kinds::features::{self, Feature};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::workloads::{self, cells, claims, percent, selector, status, template};
-use crate::kinds::{Kind, Part, checks, defaults, metadata, prepare};
+use crate::kinds::{Kind, Part, checks, defaults, metadata, prepare, semantic};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::gate::Gate;
@@ -271,7 +271,7 @@ fn check_kept(minor: Minor, new: &FieldRef<'_>, old: &FieldRef<'_>) -> Option<Er
         if !keeps_history {
             fields.remove(HISTORY.0);
         }
-        fields
+        Value::Object(fields)
     };
     let history = if keeps_history { "" } else { "'revisionHistoryLimit', " };
     let why = || {
@@ -280,7 +280,9 @@ fn check_kept(minor: Minor, new: &FieldRef<'_>, old: &FieldRef<'_>) -> Option<Er
              {history}'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
         )
     };
-    (kept(new) != kept(old)).then(|| new.forbidden(why()))
+    // The templates of claims have quantities.
+    let is_kept = semantic::equal("spec", Some(&kept(new)), Some(&kept(old)));
+    (!is_kept).then(|| new.forbidden(why()))
 }
 
 fn validate_status(new: &FieldRef<'_>, old: &FieldRef<'_>, of_metadata: ErrorList) -> ErrorList {
