@@ -12,6 +12,7 @@ mod definitions;
 mod registration;
 mod identity;
 mod own_writes;
+mod parameters;
 mod objects;
 mod delete;
 mod derive;

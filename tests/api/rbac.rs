@@ -38,6 +38,50 @@ fn check_forbidden(answer: &Answer, message: &str) {
 }
 
 #[test]
+fn who_names_parameters_of_a_policy_may_read_them() {
+    const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1";
+    let (server, _folder) = start();
+    let rules = json!([{"apiGroups": ["admissionregistration.k8s.io"], "resources": ["*"], "verbs": ["*"]}]);
+    make(&server, &format!("{RBAC}/clusterroles"), &role("policies", &rules));
+    make(&server, &format!("{RBAC}/clusterrolebindings"), &binding("policies", "ClusterRole", "policies", "jane"));
+    let policy = json!({
+        "metadata": {"name": "p"}, "spec": {
+            "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}, "validations": [{"expression": "true"}],
+            "matchConstraints": {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}]},
+        },
+    });
+    let bound = json!({
+        "metadata": {"name": "b"}, "spec": {
+            "policyName": "p", "validationActions": ["Deny"], "paramRef": {"name": "a", "parameterNotFoundAction": "Allow"},
+        },
+    });
+    let send = |resource: &str, object: &Value| {
+        let answer = send_as(&server, "jane", "POST", &format!("{POLICIES}/{resource}"), Some(object));
+        (answer.status, answer.json()["message"].as_str().unwrap_or_default().to_owned())
+    };
+    let user = "&{jane  [system:authenticated] map[]}";
+    let refused = |kind: &str, field: &str, why: &str| {
+        let name = if kind.ends_with("Binding") { "b" } else { "p" };
+        (
+            422,
+            format!(
+                "{kind}.admissionregistration.k8s.io \"{name}\" is invalid: spec.{field}: Forbidden: user {user} {why}"
+            ),
+        )
+    };
+    let why = "must have \"get\" permission on all objects of the referenced paramKind (kind=ConfigMap, apiVersion=v1)";
+    assert_eq!(send("validatingadmissionpolicies", &policy), refused("ValidatingAdmissionPolicy", "paramKind", why));
+    make(&server, &format!("{POLICIES}/validatingadmissionpolicies"), &policy);
+    let why = "does not have \"get\" permission on the object referenced by paramRef";
+    let bindings = "validatingadmissionpolicybindings";
+    assert_eq!(send(bindings, &bound), refused("ValidatingAdmissionPolicyBinding", "paramRef", why));
+    let rules = json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}]);
+    make(&server, &format!("{RBAC}/clusterroles"), &role("maps", &rules));
+    make(&server, &format!("{RBAC}/clusterrolebindings"), &binding("maps", "ClusterRole", "maps", "jane"));
+    assert_eq!(send(bindings, &bound).0, 201);
+}
+
+#[test]
 fn a_denial_is_not_to_be_sniffed_at() {
     let (server, _folder) = start();
     for path in [CONFIG_MAPS, "/metrics"] {

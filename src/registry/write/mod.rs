@@ -153,6 +153,7 @@ impl Registry {
             let writer = Writer { user: &|| user.encode(), now: &now, shares_labels };
             prepared(target, (new, unmet), old, (&writer, kept.texts()), warnings)?
         };
+        self.check_parameters(target, user, &new, old).await?;
         let name = new.str_at(&["metadata", "name"]).to_owned();
         if let Some(old) = old {
             count_emptied(target, &mut new, old, warnings);
