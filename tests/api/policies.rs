@@ -487,7 +487,10 @@ fn the_audit_log_has_what_policies_say_of_a_request() {
     let server = serve_crontabs(&folder, &["--store", "memory", "--audit-log-path", path]);
     let spec = json!({
         "matchConstraints": rules("stable.example.com", &["crontabs"], &["CREATE"]),
-        "validations": [{"expression": "object.metadata.name != 'a'", "message": "not this one"}],
+        "validations": [
+            {"expression": "object.metadata.name != 'a'", "message": "not this one"},
+            {"expression": "false", "message": "nor another"},
+        ],
         "auditAnnotations": [
             {"key": "name", "valueExpression": "'it is ' + object.metadata.name"},
             {"key": "none", "valueExpression": "null"},

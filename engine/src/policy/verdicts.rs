@@ -11,10 +11,8 @@ use super::{Head, misconfigured};
 use crate::meta::{Cause, Status};
 use crate::value::{Map, Value, json};
 
-/// The audit annotation for refusals.
+/// The audit annotation for a refusal: a list of one, as the reference does not let the next one overwrite it.
 const VALIDATION_FAILURE: &str = "validation.policy.admission.k8s.io/validation_failure";
-/// The maximum number of refusals that it contains.
-const FAILURES_MAX: usize = 50;
 /// The maximum length of the value of another annotation, in bytes.
 const ANNOTATION_BYTES_MAX: usize = 10 * 1024;
 
@@ -25,8 +23,8 @@ pub struct Verdicts {
     pub denial: Option<Denial>,
     /// The warnings for the client.
     pub warnings: Vec<String>,
-    /// Refusals for the audit log.
-    failures: Vec<Value>,
+    /// The first refusal for the audit log.
+    failure: Option<Value>,
     /// Other annotations of the audit log: their values, by policy and key.
     annotations: BTreeMap<(String, String), Vec<String>>,
 }
@@ -71,7 +69,9 @@ impl Verdicts {
                         "Validation failed for ValidatingAdmissionPolicy '{}' with binding '{}': {message}",
                         head.name, binding.name
                     )),
-                    BindingAction::Audit => self.failures.push(failure(at, &message, binding)),
+                    BindingAction::Audit => {
+                        self.failure.get_or_insert_with(|| failure(at, &message, binding));
+                    }
                 }
             }
         }
@@ -94,9 +94,8 @@ impl Verdicts {
         let named =
             |((policy, key), values): (&(String, String), &Vec<String>)| (format!("{policy}/{key}"), values.join(", "));
         let mut annotations: BTreeMap<String, String> = self.annotations.iter().map(named).collect();
-        if !self.failures.is_empty() {
-            let failures = self.failures.iter().take(FAILURES_MAX).cloned().collect();
-            let failures = json::encode_as(&Value::Array(failures), FAILURE);
+        if let Some(failure) = &self.failure {
+            let failures = json::encode_as(&Value::Array(vec![failure.clone()]), FAILURE);
             annotations.insert(VALIDATION_FAILURE.to_owned(), String::from_utf8_lossy(&failures).into_owned());
         }
         annotations
