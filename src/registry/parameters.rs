@@ -6,7 +6,7 @@
 use std::fmt::Display;
 
 use super::{Registry, Subresource, Target};
-use crate::auth::{Attributes, Authorizer as _, ResourceAttributes, UserInfo};
+use crate::auth::{Attributes, ResourceAttributes, UserInfo};
 use crate::meta::Status;
 use crate::meta::api_version::split_api_version;
 use crate::meta::field::{Error, ErrorList, Path};

@@ -5,14 +5,13 @@
 
 use std::borrow::Cow;
 use std::iter;
-use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::field_set::{FieldSet, FieldSetNode};
 use super::item::Item;
 use super::known_texts;
-use super::path::{PathElement, is_plain_key};
+use super::path::{PathElement, is_plain_key, is_plain_text_value};
+use super::text_steps::{Steps, TextStep};
 use crate::value::{Value, json};
 use crate::work;
 
@@ -24,41 +23,6 @@ const DOT: &str = ".";
 pub(super) struct FieldsText<'a> {
     text: Cow<'a, str>,
     steps: Arc<Steps>,
-}
-
-/// The steps of a text, which is not kept here.
-#[derive(Debug, Default)]
-pub(super) struct Steps {
-    // INVARIANT: each step comes before those below it; their elements are spelled as `PathElement::encode` writes
-    // them.
-    list: Vec<TextStep>,
-    /// The types that were found last not to change what is owned; 0 for none. Atomic only because steps are shared.
-    settled_under: AtomicU64,
-}
-
-impl Steps {
-    fn new(list: Vec<TextStep>) -> Self {
-        Steps { list, settled_under: AtomicU64::new(0) }
-    }
-}
-
-impl Deref for Steps {
-    type Target = [TextStep];
-
-    fn deref(&self) -> &[TextStep] {
-        &self.list
-    }
-}
-
-/// A step of the text: `"f:spec":{...}`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TextStep {
-    /// The start and end of the name, in bytes and without its quotes.
-    name: (u32, u32),
-    /// The end of the step, in bytes.
-    end: u32,
-    /// The index of the step that follows this one and everything below it.
-    next: u32,
 }
 
 impl<'a> FieldsText<'a> {
@@ -85,12 +49,12 @@ impl<'a> FieldsText<'a> {
     /// Whether [`FieldsText::settle`] was called for the types with this id, and for no others since; equal texts on a
     /// thread share the note.
     pub fn is_settled(&self, types: u64) -> bool {
-        self.steps.settled_under.load(Ordering::Relaxed) == types
+        self.steps.is_settled(types)
     }
 
     /// Notes that the types with this id change nothing of it.
     pub fn settle(&self, types: u64) {
-        self.steps.settled_under.store(types, Ordering::Relaxed);
+        self.steps.settle(types);
     }
 
     pub fn step_count(&self) -> usize {
@@ -318,6 +282,7 @@ impl<'t> OwnedName<'t> {
         const ESCAPED_QUOTE: &str = "\\\"";
         self.raw.starts_with("f:")
             || is_plain_key(self.raw, ESCAPED_QUOTE)
+            || is_plain_text_value(self.raw, ESCAPED_QUOTE)
             || PathElement::is_canonical(&unescaped(self.raw)) == Ok(true)
     }
 }
@@ -478,7 +443,7 @@ mod tests {
             prop_assert_eq!(text.root().common(&other), read.intersection(&other));
             let left = text.without(&other);
             let read_again = FieldsText::read(left.text.clone()).expect("it is what is written");
-            prop_assert_eq!(&left.steps.list, &read_again.steps.list);
+            prop_assert_eq!(&left.steps[..], &read_again.steps[..]);
             prop_assert_eq!(left.into_text(), read.difference(&other).encode_text());
         }
     }

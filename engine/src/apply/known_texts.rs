@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use super::fields_text::Steps;
+use super::text_steps::Steps;
 use crate::work;
 
 /// How many texts are kept; each has one place.

@@ -45,6 +45,7 @@ mod merge;
 mod path;
 mod reconcile;
 mod scale;
+mod text_steps;
 mod times;
 mod of_message;
 mod of_structural;

@@ -57,7 +57,7 @@ impl TypeSchema {
 
 /// The content that a field is written into.
 #[derive(Clone, Copy)]
-struct Around {
+struct OpenContent {
     /// The start of the content in the text.
     start: usize,
     /// Whether the object or list itself is owned, too.
@@ -158,7 +158,7 @@ impl OwnedText<'_> {
     /// the field is declared.
     fn field(
         &mut self,
-        around: Around,
+        around: OpenContent,
         name: &str,
         (id, is_declared): (TypeId, bool),
         value: &Value,
@@ -168,7 +168,7 @@ impl OwnedText<'_> {
     }
 
     /// Writes the field `name` with what `value` writes, which returns whether any of it is owned.
-    fn below(&mut self, around: Around, name: &str, value: impl FnOnce(&mut Self) -> Option<bool>) -> Option<()> {
+    fn below(&mut self, around: OpenContent, name: &str, value: impl FnOnce(&mut Self) -> Option<bool>) -> Option<()> {
         let before = self.out.lengths();
         (before.0 <= TEXT_BYTES_MAX).then_some(())?;
         self.out.separate(around.start, around.is_member);
@@ -182,8 +182,8 @@ impl OwnedText<'_> {
     }
 
     /// Begins the content of a field.
-    fn open(&mut self, is_member: bool) -> Around {
-        Around { start: self.out.open(), is_member }
+    fn open(&mut self, is_member: bool) -> OpenContent {
+        OpenContent { start: self.out.open(), is_member }
     }
 
     /// Writes what is owned of a value and returns whether anything is. `is_key` says whether its name is not declared,
@@ -278,7 +278,7 @@ impl OwnedText<'_> {
     /// Writes an item, which is owned whatever it holds; `begin` writes its name.
     fn item(
         &mut self,
-        around: Around,
+        around: OpenContent,
         item: Item<'_>,
         before: Before<'_>,
         begin: impl FnOnce(&mut TextWriter) -> usize,

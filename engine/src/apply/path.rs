@@ -387,6 +387,12 @@ pub(super) fn is_plain_key(text: &str, quote: &str) -> bool {
     }
 }
 
+/// Whether this is the item of a set that is a text, in its canonical form, checked without decoding; `quote` is how a
+/// quote is written. Texts that are too complex for this check count as not canonical.
+pub(super) fn is_plain_text_value(text: &str, quote: &str) -> bool {
+    text.strip_prefix("v:").and_then(|value| plain_string(value, quote)).is_some_and(|(_, rest)| rest.is_empty())
+}
+
 /// The text within the quotes at the start of `text`, if JSON has only one way to write it, and the rest.
 fn plain_string<'t>(text: &'t str, quote: &str) -> Option<(&'t str, &'t str)> {
     let quoted = text.strip_prefix(quote)?;

@@ -3,11 +3,10 @@
 
 use std::sync::Arc;
 
+use super::older::older_type;
 use super::strategy::{Decoded, Strategy};
 use crate::crd::ServedVersion;
 use crate::crd::write::ReadError;
-use crate::meta::minor::Minor;
-use crate::types::Message;
 use crate::value::Value;
 
 /// Decodes `object` in `version`, as in the release of Kubernetes that this version is served for; `versions` are all
@@ -54,26 +53,11 @@ fn decode_in(
     Ok(decoded)
 }
 
-/// The type of the objects of `version`, if that is built in and speaks for an older Kubernetes.
-fn older_type(version: &ServedVersion) -> Option<&'static Message> {
-    let is_older = version.minor < Minor::NEWEST && !version.preserve_unknown_fields;
-    is_older.then(|| super::type_of(&version.api_version(), &version.names.kind)).flatten()
-}
-
-/// Removes the fields of `object` that the Kubernetes does not know which `version` speaks for.
-pub fn forget_newer(version: &ServedVersion, object: &mut Value) {
-    if let Some(message) = older_type(version) {
-        message.forget_newer(version.minor, object);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kinds::Form;
-    use crate::kinds::strategy::Subresource;
+    use crate::meta::minor::Minor;
     use crate::object;
-    use crate::write::{RawFieldTexts, Write};
 
     #[test]
     fn an_empty_list_of_managers_stays_a_list() {
@@ -86,35 +70,6 @@ mod tests {
         };
         assert_eq!(read(Value::Array(Vec::new())), Some(Value::Array(Vec::new())));
         assert_ne!(read(Value::Null), Some(Value::Array(Vec::new())));
-    }
-
-    #[test]
-    fn no_field_is_set_that_came_later() {
-        for kind in super::super::all().filter(|kind| kind.form == Form::Typed) {
-            for minor in (33..37).map(Minor::of) {
-                let version = Arc::new(kind.served_version_in(minor));
-                let check = |object: &Value| {
-                    let mut known = object.clone();
-                    kind.message().forget_newer(minor, &mut known);
-                    assert_eq!(known, *object, "{} {minor:?}", kind.kind);
-                };
-                check(&kind.strategy.zero(&version));
-                let object = object! {
-                    "apiVersion" => kind.api_version(), "kind" => kind.kind, "metadata" => object! { "name" => "a" },
-                };
-                let decoded = decode(kind.strategy, &version, object, std::slice::from_ref(&version));
-                let decoded = decoded.expect("it is of its type").object;
-                check(&decoded);
-                let write = Write {
-                    strategy: kind.strategy,
-                    version: &version,
-                    subresource: Subresource::Main,
-                    by: None,
-                    texts: RawFieldTexts::default(),
-                };
-                check(&write.create(decoded, &mut |_| {}).object);
-            }
-        }
     }
 
     #[test]

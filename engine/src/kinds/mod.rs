@@ -30,6 +30,7 @@
 mod kind;
 pub mod strategy;
 mod metadata;
+mod older;
 pub(crate) mod checks;
 pub(crate) mod conditions;
 pub(crate) mod defaults;
@@ -88,10 +89,11 @@ use crate::value::Value;
 use kind::{CONNECTING_VERBS, SINGLE_VERBS};
 
 pub use crate::types::show_internal;
-pub use decode::{decode, forget_newer};
+pub use decode::decode;
 pub use devices::{AdminAccess, admin_access, check_admin_access};
 pub use foreign::{Foreign, foreign};
 pub use kind::{Action, Computed, Form, Initial, Kind, Part, Review, SCALE, ServiceObject};
+pub use older::forget_newer;
 pub use rbac::GROUP as RBAC_GROUP;
 
 /// Whether the kinds that are made up for tests are among the others; they are in no other program.

@@ -169,8 +169,10 @@ mod tests {
 
     use super::*;
     use crate::crd::{self, defaults, definition};
-    use crate::kinds;
+    use crate::kinds::Form;
     use crate::kinds::strategy::Custom;
+    use crate::meta::minor::Minor;
+    use crate::object;
     use crate::value::yaml;
 
     const DEFINITION: &str = r#"
@@ -198,6 +200,35 @@ spec:
             type: object
             properties: {ready: {type: boolean}}
 "#;
+
+    #[test]
+    fn no_field_is_set_that_came_later() {
+        for kind in kinds::all().filter(|kind| kind.form == Form::Typed) {
+            for minor in (33..37).map(Minor::of) {
+                let version = Arc::new(kind.served_version_in(minor));
+                let check = |object: &Value| {
+                    let mut known = object.clone();
+                    kind.message().forget_newer(minor, &mut known);
+                    assert_eq!(known, *object, "{} {minor:?}", kind.kind);
+                };
+                check(&kind.strategy.zero(&version));
+                let object = object! {
+                    "apiVersion" => kind.api_version(), "kind" => kind.kind, "metadata" => object! { "name" => "a" },
+                };
+                let decoded = kinds::decode(kind.strategy, &version, object, std::slice::from_ref(&version));
+                let decoded = decoded.expect("it is of its type").object;
+                check(&decoded);
+                let write = Write {
+                    strategy: kind.strategy,
+                    version: &version,
+                    subresource: Subresource::Main,
+                    by: None,
+                    texts: RawFieldTexts::default(),
+                };
+                check(&write.create(decoded, &mut |_| {}).object);
+            }
+        }
+    }
 
     fn value(yaml: &str) -> Value {
         yaml::decode(yaml.as_bytes()).expect("the test is YAML")

@@ -120,7 +120,6 @@ impl Registry {
         let known = live.as_ref().map(|live| (&live.object, &*live.stored));
         let origin = write.desired.origin(target.subresource);
         let kept = RawField::of(target.resource.strategy, origin, &new, known);
-
         let seen_old = old.map(|old| seen_by_admission(target, old)).transpose()?;
         let sent_name = new.str_at(&["metadata", "name"]).to_owned();
         let admitted = Admitted {
@@ -147,7 +146,6 @@ impl Registry {
             fill_new(&mut new, &now, target.resource.strategy);
         }
         let claims = self.allocate(target, &mut new, old, dry_run).await?;
-
         let unmet = self.unmet_demands(target, &new, old).await?;
         let mut new = {
             let writer = Writer { user: &|| user.encode(), now: &now, shares_labels };

@@ -137,10 +137,11 @@ fn a_new_rule_spares_what_was_there_before_it() {
             r#"spec.tolerations[0].operator: Unsupported value: "Lt": supported values: "Equal", "Exists", "Lt", "Gt""#,
         ),
         (&policy("Recursive"), &policy("MountOption"), ""),
+        (&template("", ""), &policy("MountOption"), ""),
         (
             &template("", ""),
-            &policy("MountOption"),
-            r#"spec.securityContext.seLinuxChangePolicy: Unsupported value: "MountOption": supported values: "Recursive""#,
+            &policy("Never"),
+            r#"spec.securityContext.seLinuxChangePolicy: Unsupported value: "Never": supported values: "MountOption", "Recursive""#,
         ),
     ] {
         assert_eq!(errors_of(new, Some(old)), expect);

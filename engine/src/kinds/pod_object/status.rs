@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use crate::kinds::{checks, declared, metadata};
+use crate::kinds::{checks, declared, metadata, pod as template};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::gate::Gate;
