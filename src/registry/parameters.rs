@@ -5,14 +5,14 @@
 
 use std::fmt::Display;
 
-use super::{Registry, Subresource, Target};
+use super::{Registry, Subresource, Target, store_failed};
 use crate::auth::{Attributes, ResourceAttributes, UserInfo};
 use crate::meta::Status;
 use crate::meta::api_version::split_api_version;
 use crate::meta::field::{Error, ErrorList, Path};
+use crate::policy::{GROUP, Mutating, Policy as _, Validating};
+use crate::store::Collection;
 use crate::value::{Value, json};
-
-const GROUP: &str = "admissionregistration.k8s.io";
 
 /// What must be readable, as far as it is known: `*` stands for all of them.
 struct Wanted {
@@ -41,15 +41,9 @@ impl Registry {
             return Ok(());
         }
         let (field, why) = match version.names.plural.as_str() {
-            "validatingadmissionpolicies" | "mutatingadmissionpolicies" => {
-                ("paramKind", self.lacks_kind(user, new, old).await?)
-            }
-            "validatingadmissionpolicybindings" => {
-                ("paramRef", self.lacks_parameters(user, ("validatingadmissionpolicies", new), old).await?)
-            }
-            "mutatingadmissionpolicybindings" => {
-                ("paramRef", self.lacks_parameters(user, ("mutatingadmissionpolicies", new), old).await?)
-            }
+            Validating::POLICIES | Mutating::POLICIES => ("paramKind", self.lacks_kind(user, new, old).await?),
+            Validating::BINDINGS => ("paramRef", self.lacks_parameters(user, (Validating::POLICIES, new), old).await?),
+            Mutating::BINDINGS => ("paramRef", self.lacks_parameters(user, (Mutating::POLICIES, new), old).await?),
             _ => return Ok(()),
         };
         let Some(why) = why else { return Ok(()) };
@@ -104,7 +98,7 @@ impl Registry {
                  for all groups, versions and resources"
             ),
             // The reference exchanges the two.
-            None if policies == "mutatingadmissionpolicies" => {
+            None if policies == Mutating::POLICIES => {
                 format!("user {verb} does not have \"{user}\" permission on the object referenced by paramRef")
             }
             None => format!("user {user} does not have \"{verb}\" permission on the object referenced by paramRef"),
@@ -113,12 +107,9 @@ impl Registry {
 
     /// The parameters of the policy `name`.
     async fn parameters_of_policy(&self, policies: &str, name: &str) -> Result<Wanted, Status> {
-        let collection = match self.resolve(GROUP, policies).await? {
-            Some(resource) => resource.collection.clone(),
-            None => return Ok(Wanted::all(format!("get policy {name}"))),
-        };
+        let collection = Collection::new(GROUP, policies);
         let stored = self.storage.get(&collection, name).await;
-        let stored = stored.map_err(|error| super::store_failed(&collection, "get", error))?;
+        let stored = stored.map_err(|error| store_failed(&collection, "get", error))?;
         let Some(stored) = stored else { return Ok(Wanted::all(format!("get policy {name}"))) };
         let policy = json::decode(&stored.bytes).map_err(|error| Status::internal_error(&error.to_string()))?;
         match named(&policy, &["spec", "paramKind"]) {

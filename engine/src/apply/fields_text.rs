@@ -1,7 +1,7 @@
 //! `fieldsV1` as the text that it is stored as: a write checks the fields of other managers on it.
 //!
-//! Input: the compact JSON of a set. One pass finds the start and end of each step; nothing is copied. Output: the
-//! members it has in common with a set, and the text without them.
+//! Input: the compact JSON of a set. One pass finds the start and end of each step, unless the text is known. Output:
+//! the members it has in common with a set, and the text without them.
 
 use std::borrow::Cow;
 use std::iter;

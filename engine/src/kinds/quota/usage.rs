@@ -112,8 +112,8 @@ impl Counted<'_> {
     /// The message about limited resources that the object does not specify, if any.
     pub fn missing(&self, limited: &BTreeSet<&str>, object: &Value) -> Option<String> {
         let of_pod = |list: &str| read(object.at(&["spec", "resources", list]));
-        let is_of_pods = |name: &String| matches!(&**name, "cpu" | "memory") || name.starts_with("hugepages-");
-        let is_told = ["requests", "limits"].iter().any(|list| of_pod(list).keys().any(is_of_pods));
+        let is_told =
+            ["requests", "limits"].iter().any(|list| of_pod(list).keys().any(|name| resources::is_pod_level(name)));
         if self.core() != "pods" || is_told {
             return None;
         }
