@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-logr/logr/testr"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
@@ -110,6 +111,17 @@ func TestLeaderElection(test *testing.T) {
 	}
 }
 
+// A sink that tells when a patch is answered.
+type answeredSink struct {
+	events.EventSink
+	patched chan struct{}
+}
+
+func (sink answeredSink) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
+	defer func() { sink.patched <- struct{}{} }()
+	return sink.EventSink.Patch(ctx, event, data)
+}
+
 // What a recorder says twice is one event that counts; either API shows what was recorded by way of the other.
 func TestEventRecorders(test *testing.T) {
 	ctx := test.Context()
@@ -131,7 +143,8 @@ func TestEventRecorders(test *testing.T) {
 	})
 
 	test.Run("events.k8s.io/v1", func(test *testing.T) {
-		broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
+		sink := answeredSink{&events.EventSinkImpl{Interface: client.EventsV1()}, make(chan struct{}, 8)}
+		broadcaster := events.NewBroadcaster(sink)
 		defer broadcaster.Shutdown()
 		if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
 			test.Fatal(err)
@@ -150,6 +163,12 @@ func TestEventRecorders(test *testing.T) {
 		}
 		eventually.Holds(test, "there is one", recorded(1))
 		eventually.Holds(test, "there is a series", recorded(2))
+		// The series is stored before its patch is answered, and a shutdown cancels what is not answered.
+		select {
+		case <-sink.patched:
+		case <-ctx.Done():
+			test.Error("the patch is not answered")
+		}
 	})
 
 	test.Run("one store", func(test *testing.T) {
