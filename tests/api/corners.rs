@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{CRONTABS, crontab, serve_nightly};
-use crate::server::{Answer, Server};
+use super::{CRONTABS, crontab, serve_crontabs, serve_nightly, wait_for};
+use crate::server::{Answer, Folder, Server};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const JSON: (&str, &str) = ("Content-Type", "application/json");
@@ -296,6 +296,51 @@ fn the_first_deletion_of_a_definition_only_marks_it() {
     let answer = server.send("DELETE", &path, &[JSON], Some(options.to_string().as_bytes()));
     let finalizers = &answer.json()["metadata"]["finalizers"];
     assert_eq!((answer.status, finalizers), (200, &json!(["customresourcecleanup.apiextensions.k8s.io"])));
+}
+
+#[test]
+fn definitions_that_are_deleted_as_a_collection_are_gone_at_once_and_their_objects_stay_in_the_store() {
+    let (server, _folder) = serve_nightly();
+    let path = format!("{DEFINITIONS}/crontabs.stable.example.com");
+    let mut definition = get(&server, &path, JSON).json();
+    let selected = format!("{DEFINITIONS}?fieldSelector=metadata.name%3Dcrontabs.stable.example.com");
+    assert_eq!(server.send("DELETE", &selected, &[], None).status, 200);
+    check(&get(&server, &path, JSON), 404, "\"crontabs.stable.example.com\" not found");
+    definition["metadata"] = json!({"name": "crontabs.stable.example.com"});
+    let made = server.send("POST", DEFINITIONS, &[JSON], Some(definition.to_string().as_bytes()));
+    assert_eq!(made.status, 201, "{}", made.json());
+    wait_for(&server, &format!("{CRONTABS}/nightly"), |answer| answer.status == 200);
+}
+
+#[test]
+fn a_definition_that_is_deleted_with_its_collection_waits_for_its_finalizers() {
+    let (server, _folder) = serve_nightly();
+    let path = format!("{DEFINITIONS}/crontabs.stable.example.com");
+    let hold = br#"{"metadata":{"finalizers":["example.com/hold"]}}"#;
+    assert_eq!(server.send("PATCH", &path, &[MERGE], Some(hold)).status, 200);
+    assert_eq!(server.send("DELETE", DEFINITIONS, &[], None).status, 200);
+    let marked = get(&server, &path, JSON).json();
+    let metadata = &marked["metadata"];
+    assert_eq!(metadata["finalizers"], json!(["example.com/hold"]));
+    assert!(metadata["deletionTimestamp"].is_string() && metadata["deletionGracePeriodSeconds"] == 0, "{metadata}");
+    let conditions = marked["status"]["conditions"].to_string();
+    assert!(!conditions.contains("Terminating"), "{conditions}");
+    assert_eq!(get(&server, &format!("{CRONTABS}/nightly"), JSON).status, 200);
+}
+
+#[test]
+fn a_namespace_that_is_removed_at_once_is_answered() {
+    let folder = Folder::for_test();
+    let server = serve_crontabs(&folder, &["--store", "memory", "--controllers", "*,-garbage-collector-controller"]);
+    let namespaces = "/api/v1/namespaces";
+    let team = json!({"metadata": {"name": "team", "finalizers": ["foregroundDeletion"]}}).to_string();
+    assert_eq!(server.send("POST", namespaces, &[JSON], Some(team.as_bytes())).status, 201);
+    let path = format!("{namespaces}/team");
+    assert_eq!(server.send("DELETE", &path, &[], None).status, 200);
+    wait_for(&server, &path, |answer| answer.json()["spec"].get("finalizers").is_none());
+    let gone = server.send("DELETE", &format!("{path}?propagationPolicy=Background"), &[], None);
+    assert_eq!((gone.status, &gone.json()["kind"]), (200, &json!("Namespace")), "{}", gone.json());
+    assert_eq!(get(&server, &path, JSON).status, 404);
 }
 
 #[test]
