@@ -344,6 +344,45 @@ fn a_namespace_that_is_removed_at_once_is_answered() {
 }
 
 #[test]
+fn a_list_that_names_one_object_is_of_the_newest_state_or_of_exactly_one() {
+    let (server, _folder) = serve_nightly();
+    let path = format!("{CRONTABS}/nightly");
+    let before = get(&server, &path, JSON).json()["metadata"]["resourceVersion"].clone();
+    let patch = br#"{"metadata":{"labels":{"a":"b"}}}"#;
+    assert_eq!(server.send("PATCH", &path, &[MERGE], Some(patch)).status, 200);
+    let label = |query: &str| {
+        let old = before.as_str().expect("it is text");
+        let answer = get(&server, &format!("{CRONTABS}?limit=1&resourceVersion={old}{query}"), JSON);
+        assert_eq!(answer.status, 200, "{}", answer.json());
+        answer.json()["items"][0]["metadata"]["labels"]["a"].clone()
+    };
+    let named = "&fieldSelector=metadata.name%3Dnightly";
+    assert_eq!(label(""), Value::Null);
+    assert_eq!(label(named), "b");
+    assert_eq!(label(&format!("{named}&resourceVersionMatch=Exact")), Value::Null);
+}
+
+#[test]
+fn a_name_in_all_namespaces_comes_in_pages() {
+    let (server, _folder) = serve_nightly();
+    let maps = |namespace: &str| format!("/api/v1/namespaces/{namespace}/configmaps");
+    for (namespace, name) in [("default", "a"), ("default", "b"), ("kube-public", "a")] {
+        let map = json!({"metadata": {"name": name}}).to_string();
+        assert_eq!(server.send("POST", &maps(namespace), &[JSON], Some(map.as_bytes())).status, 201);
+    }
+    let page = |path: &str, token: &str| {
+        let page = get(&server, &format!("{path}?fieldSelector=metadata.name%3Da&limit=1&continue={token}"), JSON);
+        let page = page.json();
+        let namespace = page["items"][0]["metadata"]["namespace"].as_str().unwrap_or_default().to_owned();
+        (namespace, page["metadata"]["continue"].as_str().unwrap_or_default().to_owned())
+    };
+    let (first, token) = page("/api/v1/configmaps", "");
+    assert_eq!((first.as_str(), token.is_empty()), ("default", false));
+    assert_eq!(page("/api/v1/configmaps", &token).0, "kube-public");
+    assert_eq!(page(&maps("default"), ""), ("default".to_owned(), String::new()));
+}
+
+#[test]
 fn an_object_in_a_namespace_that_is_gone_can_lose_its_finalizers() {
     let (server, _folder) = serve_nightly();
     let send = |method: &str, path: &str, body: &Value| {
