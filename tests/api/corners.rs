@@ -383,6 +383,19 @@ fn a_name_in_all_namespaces_comes_in_pages() {
 }
 
 #[test]
+fn what_is_wrong_with_a_request_is_told_in_the_order_of_the_reference() {
+    let (server, _folder) = serve_nightly();
+    let text = ("Content-Type", "text/plain");
+    let path = format!("{CRONTABS}/nightly?dryRun=x");
+    assert_eq!(server.send("PUT", &path, &[text], Some(b"{}")).status, 422);
+    assert_eq!(server.send("POST", &format!("{CRONTABS}?dryRun=x"), &[text], Some(b"{}")).status, 415);
+    assert_eq!(server.send("PUT", &format!("{CRONTABS}/nightly"), &[text], Some(b"{}")).status, 415);
+    let yaml = ("Accept", "application/yaml");
+    assert_eq!(get(&server, &format!("{CRONTABS}?watch=1&resourceVersion=x"), yaml).status, 500);
+    assert_eq!(get(&server, &format!("{CRONTABS}?watch=1"), yaml).status, 406);
+}
+
+#[test]
 fn an_object_in_a_namespace_that_is_gone_can_lose_its_finalizers() {
     let (server, _folder) = serve_nightly();
     let send = |method: &str, path: &str, body: &Value| {
