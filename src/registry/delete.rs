@@ -67,6 +67,18 @@ pub fn policy_errors(policy: Option<&str>, orphan_dependents: Option<bool>) -> E
     errors
 }
 
+/// What a request for a deletion names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Named {
+    /// The object itself.
+    Object,
+    /// The collection that the object is in: what its kind does in place of the first deletion of an object is left out,
+    /// and admission sees no name.
+    ///
+    /// Source: `DeleteCollection` of the generic store calls the store's `Delete`, not the one of the resource.
+    Collection,
+}
+
 /// The outcome of a deletion.
 pub enum Deletion {
     /// The object is gone.
@@ -93,16 +105,16 @@ impl Registry {
             let version = &target.version;
             return Err(Status::forbidden(&version.group, &version.names.plural, &target.name, why));
         }
-        let deletion = self.delete_one(target, &target.name, user, options, warnings).await?;
+        let deletion = self.delete_one(target, Named::Object, user, options, warnings).await?;
         self.follow_up(target, &target.name).await;
         Ok(deletion)
     }
 
-    /// [`Registry::delete`]; admission sees the name that the request is for.
+    /// [`Registry::delete`] for an object that a request names, or whose collection it names.
     async fn delete_one(
         &self,
         target: &Target,
-        requested: &str,
+        named: Named,
         user: &UserInfo,
         options: &DeleteRequest,
         warnings: &mut Warnings,
@@ -113,7 +125,7 @@ impl Registry {
             let deletion = if options.ignore_store_read_error {
                 self.delete_unreadable(&target, options, stored).await?
             } else {
-                self.delete_once((&target, requested), user, options, stored, warnings).await?
+                self.delete_once((&target, named), user, options, stored, warnings).await?
             };
             if let Some(deletion) = deletion {
                 return Ok(deletion);
@@ -125,7 +137,7 @@ impl Registry {
     /// One attempt; `None` where the object has changed meanwhile.
     async fn delete_once(
         &self,
-        (target, requested): (&Target, &str),
+        (target, named): (&Target, Named),
         user: &UserInfo,
         options: &DeleteRequest,
         stored: Arc<Stored>,
@@ -133,23 +145,23 @@ impl Registry {
     ) -> Result<Option<Deletion>, Status> {
         let old = self.derive_for_deletion(&target.resource, &target.version, &stored).await;
         let old = old.map_err(|error| error.refuse_read(&target.resource.collection, &stored))?;
-        check_preconditions(target, options, &old)?;
-        if is_pending(target, options, &old) {
+        check_preconditions((target, named), options, &old)?;
+        if is_pending(target, options, &old) || is_kept(target, &old) {
             return Ok(Some(Deletion::Stays(old)));
         }
         let write = Admitted {
             operation: Operation::Delete,
             target,
-            name: requested,
+            name: if named == Named::Object { &target.name } else { "" },
             old: Some(&old),
             user,
             dry_run: options.dry_run,
-            options: &seen_options(target, options, &old),
+            options: &seen_options((target, named), options, &old),
             charges: &Charges::default(),
         };
         self.admit_mutating(&write, &mut Value::Null, warnings).await?;
         self.admit_validating(&write, &Value::Null, warnings).await?;
-        self.remove(target, options, old, stored).await
+        self.remove((target, named), options, old, stored).await
     }
 
     /// [`Registry::delete`] without admission.
@@ -158,8 +170,8 @@ impl Registry {
         loop {
             let stored = self.stored(&target).await?.ok_or_else(|| target.not_found())?;
             let old = self.derive_live(&target.resource, &target.version, &stored).await?;
-            check_preconditions(&target, options, &old)?;
-            if self.remove(&target, options, old, stored).await?.is_some() {
+            check_preconditions((&target, Named::Object), options, &old)?;
+            if self.remove((&target, Named::Object), options, old, stored).await?.is_some() {
                 return Ok(());
             }
             target = self.refresh(&target).await?.into_owned();
@@ -169,22 +181,21 @@ impl Registry {
     /// Marks the object or removes it; `None` if it has changed meanwhile.
     async fn remove(
         &self,
-        target: &Target,
+        (target, named): (&Target, Named),
         options: &DeleteRequest,
         old: Value,
         stored: Arc<Stored>,
     ) -> Result<Option<Deletion>, Status> {
         let strategy = &target.resource.strategy;
         let now = self.now();
-        if let Some(mut marked) = strategy.begin_delete(&old, &now) {
+        if named == Named::Object
+            && let Some(mut marked) = strategy.begin_delete(&old, &now)
+        {
             // The first deletion of a definition only marks it.
             if target.resource.collection != self.definitions.collection() {
-                set_policy_finalizers(&mut marked, options, false);
+                set_first_finalizers(&mut marked, options);
             }
             return self.commit_marked(target, marked, &stored, options.dry_run).await;
-        }
-        if strategy.must_stay(&old) && old.at(&["metadata", "deletionTimestamp"]).is_some() {
-            return Ok(Some(Deletion::Stays(old)));
         }
         let mut marked = old;
         let graceful = match self.grace(target, options, &mut marked) {
@@ -368,8 +379,7 @@ impl Registry {
 
     async fn delete_if_there(&self, target: Target, user: &UserInfo, options: &DeleteRequest) -> (Deleted, Warnings) {
         let mut warnings = Warnings::default();
-        // For a collection, admission sees no name.
-        let outcome = match self.delete_one(&target, "", user, options, &mut warnings).await {
+        let outcome = match self.delete_one(&target, Named::Collection, user, options, &mut warnings).await {
             Err(status) if status.code == 404 => Ok(()),
             other => other.map(drop),
         };
@@ -407,17 +417,26 @@ fn is_pending(target: &Target, options: &DeleteRequest, object: &Value) -> bool 
         && target.resource.strategy.grace_period(object, asked).is_some()
 }
 
+/// Whether an object stays as it is, as it is being deleted and must be kept for another reason than its finalizers.
+/// Admission is not asked again about its deletion.
+///
+/// Source: `Delete` of `pkg/registry/core/namespace/storage`.
+fn is_kept(target: &Target, object: &Value) -> bool {
+    target.resource.strategy.must_stay(object) && object.at(&["metadata", "deletionTimestamp"]).is_some()
+}
+
 /// The options as admission sees them: with the object's grace period, if its kind has one, and with its uid, if the
 /// kind checks preconditions itself.
 ///
 /// Source: `BeforeDelete` of `k8s.io/apiserver/pkg/registry/rest`, the strategy of pods, and `Delete` of namespaces and
 /// definitions, which add them first.
-fn seen_options<'o>(target: &Target, options: &'o DeleteRequest, object: &Value) -> Cow<'o, Value> {
+fn seen_options<'o>((target, named): (&Target, Named), options: &'o DeleteRequest, object: &Value) -> Cow<'o, Value> {
     let asked = options.asked_seconds();
     let is_marked = object.at(&["metadata", "deletionTimestamp"]).is_some();
     let own = target.resource.strategy.grace_period(object, asked).filter(|_| !is_marked);
     let seconds = own.or(asked).filter(|seconds| options.grace_period_s != Some(*seconds));
-    let lacks_uid = target.resource.strategy.precondition_failed().is_some() && options.uid.is_none();
+    let lacks_uid =
+        named == Named::Object && target.resource.strategy.precondition_failed().is_some() && options.uid.is_none();
     if seconds.is_none() && !lacks_uid {
         return Cow::Borrowed(&options.options);
     }
@@ -452,19 +471,23 @@ fn gone_status(target: &Target, object: &Value) -> Status {
     })
 }
 
-pub(super) fn check_preconditions(target: &Target, options: &DeleteRequest, object: &Value) -> Result<(), Status> {
+pub(super) fn check_preconditions(
+    (target, named): (&Target, Named),
+    options: &DeleteRequest,
+    object: &Value,
+) -> Result<(), Status> {
     let conditions = [("UID", &options.uid, "uid"), ("ResourceVersion", &options.resource_version, "resourceVersion")];
     for (what, wanted, name) in conditions {
         let found = object.str_at(&["metadata", name]);
         if let Some(wanted) = wanted.as_deref().filter(|wanted| *wanted != found) {
-            return Err(precondition_failed(target, what, wanted, found));
+            return Err(precondition_failed((target, named), what, wanted, found));
         }
     }
     Ok(())
 }
 
-fn precondition_failed(target: &Target, what: &str, wanted: &str, found: &str) -> Status {
-    if let Some(failed) = target.resource.strategy.precondition_failed() {
+fn precondition_failed((target, named): (&Target, Named), what: &str, wanted: &str, found: &str) -> Status {
+    if let Some(failed) = target.resource.strategy.precondition_failed().filter(|_| named == Named::Object) {
         return target.conflict(&format!("{failed}: {what} in precondition: {wanted}, {what} in object meta: {found}"));
     }
     let hint = match what {
@@ -483,7 +506,6 @@ fn precondition_failed(target: &Target, what: &str, wanted: &str, found: &str) -
 /// `orphans_by_default` applies if the object itself decides nothing, either.
 fn set_policy_finalizers(object: &mut Value, options: &DeleteRequest, orphans_by_default: bool) {
     let present = finalizers(object);
-    let has = |name: &str| present.iter().any(|finalizer| finalizer == name);
     let (orphans, foreground) = match (options.orphan_dependents, options.propagation_policy.as_deref()) {
         (Some(orphans), _) => (orphans, false),
         (None, Some("Orphan")) => (true, false),
@@ -494,6 +516,25 @@ fn set_policy_finalizers(object: &mut Value, options: &DeleteRequest, orphans_by
             None => (orphans_by_default, false),
         },
     };
+    put_policy_finalizers(object, orphans, foreground);
+}
+
+/// Does the same for the first deletion of a namespace: `orphanDependents: false` asks for a deletion in the foreground,
+/// and without a policy both finalizers may stay.
+///
+/// Source: `Delete` of `pkg/registry/core/namespace/storage`.
+fn set_first_finalizers(object: &mut Value, options: &DeleteRequest) {
+    match (options.orphan_dependents, options.propagation_policy.as_deref()) {
+        (Some(orphans), _) => put_policy_finalizers(object, orphans, !orphans),
+        (None, Some(policy)) => put_policy_finalizers(object, policy == "Orphan", policy == "Foreground"),
+        (None, None) => {}
+    }
+}
+
+/// Adds and removes the finalizers of policies; they are the last ones.
+fn put_policy_finalizers(object: &mut Value, orphans: bool, foreground: bool) {
+    let present = finalizers(object);
+    let has = |name: &str| present.iter().any(|finalizer| finalizer == name);
     if orphans == has(ORPHAN) && foreground == has(FOREGROUND) {
         return;
     }

@@ -14,7 +14,7 @@ use crate::value::{Value, json};
 use crate::write::metadata::wipe_system_fields;
 
 use super::decode::{Body, FieldValidation, Format, decode_object};
-use super::delete::policy_errors;
+use super::delete::{Named, check_preconditions, policy_errors};
 use super::sent::as_sent;
 use super::update::UpdateRequest;
 use super::{CreateRequest, DeleteRequest, Registry, Subresource, Target, Warnings, store_failed};
@@ -158,7 +158,7 @@ impl Registry {
         let mut options = options.clone();
         if !options.dry_run {
             let mark = |pod: &Value| {
-                super::delete::check_preconditions(target, &options, pod)?;
+                check_preconditions((target, Named::Object), &options, pod)?;
                 Ok(eviction::mark(pod, &self.now()))
             };
             let written = self.change_unasked(target, false, mark).await?;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{CRONTABS, crontab, serve_nightly};
-use crate::server::{Answer, Server};
+use super::{CRONTABS, crontab, serve_crontabs, serve_nightly, wait_for};
+use crate::server::{Answer, Folder, Server};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const JSON: (&str, &str) = ("Content-Type", "application/json");
@@ -296,6 +296,103 @@ fn the_first_deletion_of_a_definition_only_marks_it() {
     let answer = server.send("DELETE", &path, &[JSON], Some(options.to_string().as_bytes()));
     let finalizers = &answer.json()["metadata"]["finalizers"];
     assert_eq!((answer.status, finalizers), (200, &json!(["customresourcecleanup.apiextensions.k8s.io"])));
+}
+
+#[test]
+fn definitions_that_are_deleted_as_a_collection_are_gone_at_once_and_their_objects_stay_in_the_store() {
+    let (server, _folder) = serve_nightly();
+    let path = format!("{DEFINITIONS}/crontabs.stable.example.com");
+    let mut definition = get(&server, &path, JSON).json();
+    let selected = format!("{DEFINITIONS}?fieldSelector=metadata.name%3Dcrontabs.stable.example.com");
+    assert_eq!(server.send("DELETE", &selected, &[], None).status, 200);
+    check(&get(&server, &path, JSON), 404, "\"crontabs.stable.example.com\" not found");
+    definition["metadata"] = json!({"name": "crontabs.stable.example.com"});
+    let made = server.send("POST", DEFINITIONS, &[JSON], Some(definition.to_string().as_bytes()));
+    assert_eq!(made.status, 201, "{}", made.json());
+    wait_for(&server, &format!("{CRONTABS}/nightly"), |answer| answer.status == 200);
+}
+
+#[test]
+fn a_definition_that_is_deleted_with_its_collection_waits_for_its_finalizers() {
+    let (server, _folder) = serve_nightly();
+    let path = format!("{DEFINITIONS}/crontabs.stable.example.com");
+    let hold = br#"{"metadata":{"finalizers":["example.com/hold"]}}"#;
+    assert_eq!(server.send("PATCH", &path, &[MERGE], Some(hold)).status, 200);
+    assert_eq!(server.send("DELETE", DEFINITIONS, &[], None).status, 200);
+    let marked = get(&server, &path, JSON).json();
+    let metadata = &marked["metadata"];
+    assert_eq!(metadata["finalizers"], json!(["example.com/hold"]));
+    assert!(metadata["deletionTimestamp"].is_string() && metadata["deletionGracePeriodSeconds"] == 0, "{metadata}");
+    let conditions = marked["status"]["conditions"].to_string();
+    assert!(!conditions.contains("Terminating"), "{conditions}");
+    assert_eq!(get(&server, &format!("{CRONTABS}/nightly"), JSON).status, 200);
+}
+
+#[test]
+fn a_namespace_that_is_removed_at_once_is_answered() {
+    let folder = Folder::for_test();
+    let server = serve_crontabs(&folder, &["--store", "memory", "--controllers", "*,-garbage-collector-controller"]);
+    let namespaces = "/api/v1/namespaces";
+    let team = json!({"metadata": {"name": "team", "finalizers": ["foregroundDeletion"]}}).to_string();
+    assert_eq!(server.send("POST", namespaces, &[JSON], Some(team.as_bytes())).status, 201);
+    let path = format!("{namespaces}/team");
+    assert_eq!(server.send("DELETE", &path, &[], None).status, 200);
+    wait_for(&server, &path, |answer| answer.json()["spec"].get("finalizers").is_none());
+    let gone = server.send("DELETE", &format!("{path}?propagationPolicy=Background"), &[], None);
+    assert_eq!((gone.status, &gone.json()["kind"]), (200, &json!("Namespace")), "{}", gone.json());
+    assert_eq!(get(&server, &path, JSON).status, 404);
+}
+
+#[test]
+fn a_list_that_names_one_object_is_of_the_newest_state_or_of_exactly_one() {
+    let (server, _folder) = serve_nightly();
+    let path = format!("{CRONTABS}/nightly");
+    let before = get(&server, &path, JSON).json()["metadata"]["resourceVersion"].clone();
+    let patch = br#"{"metadata":{"labels":{"a":"b"}}}"#;
+    assert_eq!(server.send("PATCH", &path, &[MERGE], Some(patch)).status, 200);
+    let label = |query: &str| {
+        let old = before.as_str().expect("it is text");
+        let answer = get(&server, &format!("{CRONTABS}?limit=1&resourceVersion={old}{query}"), JSON);
+        assert_eq!(answer.status, 200, "{}", answer.json());
+        answer.json()["items"][0]["metadata"]["labels"]["a"].clone()
+    };
+    let named = "&fieldSelector=metadata.name%3Dnightly";
+    assert_eq!(label(""), Value::Null);
+    assert_eq!(label(named), "b");
+    assert_eq!(label(&format!("{named}&resourceVersionMatch=Exact")), Value::Null);
+}
+
+#[test]
+fn a_name_in_all_namespaces_comes_in_pages() {
+    let (server, _folder) = serve_nightly();
+    let maps = |namespace: &str| format!("/api/v1/namespaces/{namespace}/configmaps");
+    for (namespace, name) in [("default", "a"), ("default", "b"), ("kube-public", "a")] {
+        let map = json!({"metadata": {"name": name}}).to_string();
+        assert_eq!(server.send("POST", &maps(namespace), &[JSON], Some(map.as_bytes())).status, 201);
+    }
+    let page = |path: &str, token: &str| {
+        let page = get(&server, &format!("{path}?fieldSelector=metadata.name%3Da&limit=1&continue={token}"), JSON);
+        let page = page.json();
+        let namespace = page["items"][0]["metadata"]["namespace"].as_str().unwrap_or_default().to_owned();
+        (namespace, page["metadata"]["continue"].as_str().unwrap_or_default().to_owned())
+    };
+    let (first, token) = page("/api/v1/configmaps", "");
+    assert_eq!((first.as_str(), token.is_empty()), ("default", false));
+    assert_eq!(page("/api/v1/configmaps", &token).0, "kube-public");
+    assert_eq!(page(&maps("default"), ""), ("default".to_owned(), String::new()));
+}
+
+#[test]
+fn what_is_wrong_with_a_request_is_told_in_the_order_of_the_reference() {
+    let (server, _folder) = serve_nightly();
+    let text = ("Content-Type", "text/plain");
+    let path = format!("{CRONTABS}/nightly?dryRun=x");
+    assert_eq!(server.send("PUT", &path, &[text], Some(b"{}")).status, 422);
+    assert_eq!(server.send("POST", &format!("{CRONTABS}?dryRun=x"), &[text], Some(b"{}")).status, 415);
+    assert_eq!(server.send("PUT", &format!("{CRONTABS}/nightly"), &[text], Some(b"{}")).status, 415);
+    let yaml = ("Accept", "application/yaml");
+    assert_eq!(get(&server, &format!("{CRONTABS}?watch=1&resourceVersion=x"), yaml).status, 500);
+    assert_eq!(get(&server, &format!("{CRONTABS}?watch=1"), yaml).status, 406);
 }
 
 #[test]

@@ -213,6 +213,33 @@ fn events_come_no_faster_than_the_configuration_says() {
 }
 
 #[test]
+fn secrets_that_an_account_does_not_have_are_refused_before_other_plugins_are_asked() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory", "--enable-admission-plugins", "ServiceAccount"]);
+    let annotations = json!({"kubernetes.io/enforce-mountable-secrets": "true"});
+    let account = json!({"metadata": {"name": "strict", "annotations": annotations}});
+    assert_eq!(post(&server, "/api/v1/namespaces/default/serviceaccounts", &account).status, 201);
+    let spec = json!({"serviceAccountName": "strict", "containers": [{"name": "c", "image": "i"}]});
+    let mut refused = spec.clone();
+    refused["priorityClassName"] = json!("none");
+    refused["volumes"] = json!([{"name": "v", "secret": {"secretName": "x"}}]);
+    let pods = "/api/v1/namespaces/default/pods";
+    let answer = post(&server, pods, &json!({"metadata": {"name": "p"}, "spec": refused}));
+    let why = "is not allowed because service account strict does not reference that secret";
+    let expected = format!("pods \"p\" is forbidden: volume with secret.secretName=\"x\" {why}");
+    assert_eq!((answer.status, answer.json()["message"].as_str()), (403, Some(expected.as_str())));
+
+    assert_eq!(post(&server, pods, &json!({"metadata": {"name": "p"}, "spec": spec})).status, 201);
+    let env = json!([{"name": "E", "valueFrom": {"secretKeyRef": {"name": "x", "key": "k"}}}]);
+    let patch = json!({"spec": {"ephemeralContainers": [{"name": "e", "image": "i", "env": env}]}}).to_string();
+    let merge = ("Content-Type", "application/strategic-merge-patch+json");
+    let answer = server.send("PATCH", &format!("{pods}/p/ephemeralcontainers"), &[merge], Some(patch.as_bytes()));
+    // kube-apiserver gives this error no status.
+    let expected = format!("ephemeral container e with envVar E referencing secret.secretName=\"x\" {why}");
+    assert_eq!((answer.status, answer.json()["message"].as_str()), (500, Some(expected.as_str())));
+}
+
+#[test]
 fn always_deny_denies_all_modifications() {
     let folder = Folder::for_test();
     let server = Server::start(&folder.0, &["--store", "memory", "--enable-admission-plugins", "AlwaysDeny"]);

@@ -205,6 +205,23 @@ fn a_deletion_is_asked_about_with_the_options_that_it_comes_to_and_once() {
 }
 
 #[test]
+fn the_deletion_of_a_namespace_is_asked_about_once() {
+    let (server, _folder) = start();
+    let team = json!({"metadata": {"name": "team"}, "spec": {"finalizers": ["example.com/mine"]}});
+    make(&server, "/api/v1/namespaces", &team);
+    let marked = server.send("DELETE", "/api/v1/namespaces/team?orphanDependents=false", &[], None);
+    assert_eq!((marked.status, &marked.json()["metadata"]["finalizers"]), (202, &json!(["foregroundDeletion"])));
+    let spec = json!({
+        "matchConstraints": rules("", &["namespaces"], &["DELETE"]), "validations": [{"expression": "false"}]
+    });
+    enforce(&server, "never", spec, json!({}));
+    let again = server.send("DELETE", "/api/v1/namespaces/team", &[], None);
+    assert_eq!((again.status, &again.json()["status"]["phase"]), (200, &json!("Terminating")));
+    make(&server, "/api/v1/namespaces", &json!({"metadata": {"name": "other"}}));
+    check_denied(&server.send("DELETE", "/api/v1/namespaces/other", &[], None), "never", "failed expression: false");
+}
+
+#[test]
 fn parameters_of_a_kind_are_looked_up_as_they_are_now() {
     let (server, _folder) = start();
     let constraints = rules("", &["configmaps"], &["CREATE"]);

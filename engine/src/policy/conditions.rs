@@ -5,6 +5,7 @@
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/cel` and `plugin/webhook/matchconditions`, release 1.37.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use thiserror::Error;
@@ -64,6 +65,19 @@ pub struct MatchResult {
     pub hold: Result<bool, ConditionsError>,
     /// The number of conditions that failed before the first false one.
     pub errors: usize,
+}
+
+/// The AdmissionRequest as match conditions see it: `kind` is what the rules matched, as for other expressions, but
+/// `resource` is what the request named.
+pub fn request(request: &Value) -> Cow<'_, Value> {
+    match (request.get("resource"), request.get("requestResource")) {
+        (matched, Some(named)) if matched != Some(named) => {
+            let (mut request, named) = (request.clone(), named.clone());
+            request.make_object().insert("resource", named);
+            Cow::Owned(request)
+        }
+        _ => Cow::Borrowed(request),
+    }
 }
 
 /// Evaluates whether all of `conditions` are true. If one is false, the result is false, whatever the others are.

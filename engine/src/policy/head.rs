@@ -102,12 +102,13 @@ impl Head {
     }
 
     /// Evaluates whether the policy applies to a request. If that is unknown, the failure policy decides. Match
-    /// conditions never see the namespace.
+    /// conditions never see the namespace, and their `request.resource` is the one that the request named.
     pub fn match_conditions(&self, input: &PolicyInput<'_>) -> conditions::MatchResult {
         if self.conditions.is_empty() {
             return conditions::MatchResult { hold: Ok(true), errors: 0 };
         }
-        let input = PolicyInput { namespace: &Value::Null, ..input.clone() };
+        let request = conditions::request(input.request);
+        let input = PolicyInput { namespace: &Value::Null, request: &request, ..input.clone() };
         conditions::evaluate_all(&self.conditions, &mut self.activation(&input, CONDITIONS_BUDGET))
     }
 }
@@ -115,7 +116,8 @@ impl Head {
 impl Head {
     /// The result of each match condition by itself, for tools that debug conditions.
     pub fn condition_outcomes(&self, input: &PolicyInput<'_>) -> Vec<Result<bool, EvaluationError>> {
-        let input = PolicyInput { namespace: &Value::Null, ..input.clone() };
+        let request = conditions::request(input.request);
+        let input = PolicyInput { namespace: &Value::Null, request: &request, ..input.clone() };
         let mut activation = self.activation(&input, CONDITIONS_BUDGET);
         let mut outcomes = Vec::with_capacity(self.conditions.len());
         for condition in &self.conditions {

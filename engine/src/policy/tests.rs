@@ -37,7 +37,10 @@ fn evaluate(spec: &str) -> PolicyVerdict {
     let input = PolicyInput {
         object: &object,
         old_object: &Value::Null,
-        request: &read("{operation: CREATE, name: a, namespace: default}"),
+        request: &read(
+            "{operation: CREATE, name: a, namespace: default, kind: {version: v1}, resource: {version: v1}, \
+             requestKind: {version: v2}, requestResource: {version: v2}}",
+        ),
         namespace: &namespace,
         params: &params,
         authorizer: Some(Arc::new(OnlyReading)),
@@ -177,6 +180,19 @@ fn match_conditions_decide_whether_a_policy_is_asked() {
     check(&spec("object.spec.size == 3 && namespaceObject == null"), &[denied("failed expression: false")]);
     check(&spec("object.spec.size == 4"), &[]);
     check(&spec("object.x == 1"), &[failed("expression 'object.x == 1' resulted in error: no such key: x")]);
+}
+
+#[test]
+fn match_conditions_see_the_resource_that_the_request_named() {
+    let versions = |resource: &str| format!("request.kind.version == 'v1' && request.resource.version == '{resource}'");
+    check(
+        &format!(
+            "{{matchConditions: [{{name: c, expression: \"{}\"}}], validations: [{{expression: \"{}\"}}]}}",
+            versions("v2"),
+            versions("v1")
+        ),
+        &[ValidationDecision::Admitted],
+    );
 }
 
 #[test]

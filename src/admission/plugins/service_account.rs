@@ -42,7 +42,8 @@ impl Admission for ServiceAccount {
         let name = service_account::set_default(object);
         let account = self.account(attributes, object, &name).await?;
         service_account::admit(object, &account, &|| name_suffix(Uuid::new_v4().as_u128()));
-        Ok(())
+        // The secrets are checked in both rounds: plugins after this one, and webhooks, do not see a refused pod.
+        check_secrets(attributes, object, &account)
     }
 
     async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
@@ -60,7 +61,12 @@ impl Admission for ServiceAccount {
             return Err(refused(&format!("no service account specified for pod {namespace}/{pod}")));
         }
         let account = self.account(attributes, object, name).await?;
-        service_account::check_secrets(object, &account, is_ephemeral).map_err(|why| refused(&why.to_string()))
+        if is_ephemeral {
+            // Go returns this error as it is, without a status.
+            let checked = service_account::check_secrets(object, &account, true);
+            return checked.map_err(|why| Status::plain(500, &why.to_string()));
+        }
+        check_secrets(attributes, object, &account)
     }
 }
 
@@ -82,6 +88,10 @@ impl ServiceAccount {
         let why = format!("error looking up service account {namespace}/{name}: serviceaccount {quoted} not found");
         Err(forbidden(attributes, pod, &why))
     }
+}
+
+fn check_secrets(attributes: &Attributes<'_>, pod: &Value, account: &Value) -> Result<(), Status> {
+    service_account::check_secrets(pod, account, false).map_err(|why| forbidden(attributes, pod, &why.to_string()))
 }
 
 fn check_mirror(attributes: &Attributes<'_>, pod: &Value) -> Result<(), Status> {

@@ -116,7 +116,7 @@ impl PodSecurity {
             }
             let place = ScopedResource { group: "", plural: "pods", namespace: attributes.name };
             let pods = self.objects.list(place).await?;
-            for warning in warnings_of_pods(attributes.name, new.enforce, &pods) {
+            for warning in warnings_of_pods(attributes.name, new.enforce, &prioritized(&pods, &self.settings)) {
                 attributes.told.warn(&warning);
             }
         }
@@ -256,10 +256,10 @@ fn is_significant(new: &Value, old: &Value) -> bool {
 }
 
 /// The warnings about existing pods when a namespace raises its level: for each set of reasons the
-/// first pod and how many others there are.
-fn warnings_of_pods(namespace: &str, standard: Standard, pods: &[Value]) -> Vec<String> {
+/// first pod and how many others there are. `pods` are in the order in which they are checked.
+fn warnings_of_pods(namespace: &str, standard: Standard, pods: &[&Value]) -> Vec<String> {
     let mut by_reason: BTreeMap<String, (String, usize)> = BTreeMap::new();
-    for pod in first_of_controllers(pods).into_iter().take(PODS_MAX) {
+    for pod in pods.iter().take(PODS_MAX) {
         let (metadata, spec) = parts(pod);
         let reasons: Vec<String> =
             violations(standard, metadata, spec).into_iter().map(|violation| violation.reason).collect();
@@ -299,18 +299,22 @@ fn told_of(reason: &str, (first, count): &(String, usize)) -> String {
     }
 }
 
-/// The pods in the order in which they are checked: one pod of each controller first.
-fn first_of_controllers(pods: &[Value]) -> Vec<&Value> {
+/// The pods in the order in which they are checked: one pod of each controller first. Pods whose runtime class is exempt
+/// are left out.
+fn prioritized<'p>(pods: &'p [Value], settings: &Settings) -> Vec<&'p Value> {
     let mut seen = HashSet::new();
-    let controller = |pod: &&Value| {
-        let owners = pod.items_at(&["metadata", "ownerReferences"]).iter();
-        let mut own = owners.filter(|owner| owner.get("controller") == Some(&Value::Bool(true)));
-        own.next().map(|owner| owner.str_at(&["uid"]).to_owned())
-    };
+    let checked = pods.iter().filter(|pod| !settings.exempts_runtime_class_of(parts(pod).1));
     let (mut first, rest): (Vec<&Value>, Vec<&Value>) =
-        pods.iter().partition(|pod| controller(pod).is_none_or(|uid| seen.insert(uid)));
+        checked.partition(|pod| controller(pod).is_none_or(|uid| seen.insert(uid)));
     first.extend(rest);
     first
+}
+
+/// The uid of the controller of a pod.
+fn controller(pod: &Value) -> Option<&str> {
+    let mut owners = pod.items_at(&["metadata", "ownerReferences"]).iter();
+    let controller = owners.find(|owner| owner.get("controller") == Some(&Value::Bool(true)));
+    controller.map(|owner| owner.str_at(&["uid"]))
 }
 
 #[cfg(test)]
@@ -341,6 +345,29 @@ mod tests {
             "{securityContext: {seLinuxOptions: {type: odd, user: u}, sysctls: [{name: kernel.x}]}}",
             "seLinuxOptions (pod set forbidden securityContext.seLinuxOptions: type \"odd\"; user may not be set), \
              forbidden sysctls (kernel.x)",
+        );
+    }
+
+    #[test]
+    fn pods_of_an_exempt_runtime_class_are_not_counted() {
+        let read = |text: &str| yaml::decode(text.as_bytes()).expect("the test is YAML");
+        let settings = Settings::parse(&read(
+            "{apiVersion: pod-security.admission.config.k8s.io/v1, kind: PodSecurityConfiguration, \
+             exemptions: {runtimeClasses: [kata]}}",
+        ));
+        let settings = settings.expect("it is valid");
+        let level = read("pod-security.kubernetes.io/enforce: baseline");
+        let (policy, _) = PodSecurityPolicy::of(&level, PodSecurityPolicy::default());
+        let pod = |name: &str, class: &str| {
+            read(&format!("{{metadata: {{name: {name}}}, spec: {{hostPID: true, runtimeClassName: {class}}}}}"))
+        };
+        let pods = [pod("a", "kata"), pod("b", "gvisor"), pod("c", "''"), pod("d", "kata")];
+        assert_eq!(
+            warnings_of_pods("n", policy.enforce, &prioritized(&pods, &settings)),
+            [
+                "existing pods in namespace \"n\" violate the new PodSecurity enforce level \"baseline:latest\"",
+                "b (and 1 other pod): host namespaces",
+            ]
         );
     }
 

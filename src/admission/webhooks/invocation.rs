@@ -43,7 +43,7 @@ impl<S: WebhookSource> Webhooks<S> {
         let input = PolicyInput {
             object: sent.object,
             old_object: sent.old,
-            request: &request,
+            request: &conditions::request(&request),
             namespace: &Value::Null,
             params: &Value::Null,
             authorizer: Some(Arc::new(ExpressionAuthorizer::new(&self.authorizer, attributes.user))),

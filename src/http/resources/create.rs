@@ -6,7 +6,7 @@ use axum::http::Response;
 use crate::kinds::{Action, Review};
 use crate::meta::Status;
 use crate::object;
-use crate::registry::{CreateRequest, IssuedToken, Reviewers, Target, as_sent};
+use crate::registry::{Body as RequestBody, CreateRequest, IssuedToken, Reviewers, Target, as_sent};
 
 use super::super::answer::{self, AnswerContent};
 use super::super::app::{App, Issuing};
@@ -14,7 +14,7 @@ use super::super::exchange::Exchange;
 use super::super::negotiate::AnswerFormat;
 use super::super::query::WriteOptions;
 use super::refusal::RequestRefusal;
-use super::sent::{content, manager, request_body, settled};
+use super::sent::{body_format, content, manager, settled};
 use super::{built_in, negotiate, object};
 
 pub(super) async fn create(
@@ -87,7 +87,8 @@ pub(super) async fn act(
 }
 
 async fn create_request(app: &App, exchange: &Exchange, body: Body) -> Result<CreateRequest, RequestRefusal> {
-    let body = request_body(app, exchange, body).await?;
+    let format = body_format(exchange)?;
+    let body = RequestBody { bytes: exchange.read_body(&app.registry.memory, body).await?, format };
     let options = WriteOptions::create(&exchange.query)?;
     Ok(CreateRequest {
         body,

@@ -9,7 +9,7 @@ use crate::registry::{Target, Warnings, warn_of_orphans};
 use super::super::app::App;
 use super::super::exchange::Exchange;
 use super::delete::{delete_options, deletion};
-use super::list::{answer_page, list_at, list_options};
+use super::list::{answer_page, list_at, list_options, takes_no_pages};
 use super::negotiate;
 use super::refusal::RequestRefusal;
 
@@ -36,7 +36,10 @@ pub(super) async fn delete_collection(
     let deletion = deletion(&options);
     // The warnings about the deletion come before the collection is read.
     warn_of_orphans(target, &deletion, &mut warnings);
-    let page = match list_at(&list, target) {
+    if takes_no_pages(&list, target, &request.fields) {
+        request.limit = 0;
+    }
+    let page = match list_at(&list, target, &request.fields) {
         Ok(at) => {
             request.at = at;
             app.registry.delete_collection(target, &exchange.user, &request, &deletion, &mut warnings).await

@@ -7,6 +7,7 @@ use crate::audit::AuditLevel;
 use crate::kinds::Computed;
 use crate::memory::Full;
 use crate::meta::gate::Gate;
+use crate::meta::names::{is_dns1123_label, is_path_segment};
 use crate::meta::selector::{FieldSelector, LabelSelector};
 use crate::meta::{Revision, Status};
 use crate::object;
@@ -37,13 +38,13 @@ const LIST_DECODED_COPIES: usize = 12;
 pub(super) async fn list(app: &App, exchange: &Exchange, target: &Target) -> Result<Response<Body>, RequestRefusal> {
     let (format, shape) = negotiate(app, exchange, target)?;
     let (options, mut request) = list_options(exchange, target)?;
-    request.at = list_at(&options, target)?;
-    let any_state = options.resource_version == "0" && options.resource_version_match != "Exact";
-    if any_state || request.fields.requires_exact("metadata.name").is_some() {
-        // Any state will do, or there is at most one object: the reference answers from its cache, without pages.
+    request.at = list_at(&options, target, &request.fields)?;
+    if takes_no_pages(&options, target, &request.fields) {
         request.limit = 0;
     }
-    if any_state && let Some(past) = past(app, exchange, target).await? {
+    if takes_any_state(&options)
+        && let Some(past) = past(app, exchange, target).await?
+    {
         request.at = ListAt::Exact(past);
     }
     let page = app.registry.list(target, &request).await?;
@@ -66,7 +67,7 @@ pub(super) async fn list_computed(
     let (options, request) = list_options(exchange, target)?;
     if matches!(of, Computed::Services(_)) {
         // It always comes whole and current; an invalid revision is still refused.
-        list_at(&options, target)?;
+        list_at(&options, target, &request.fields)?;
     }
     let (mut objects, revision) = app.registry.computed(of).await?;
     objects.retain(|object| {
@@ -111,8 +112,34 @@ pub(super) fn list_options(exchange: &Exchange, target: &Target) -> Result<(List
     Ok((options, ListRequest { at: ListAt::Newest, limit, labels, fields }))
 }
 
+/// Whether a list may show any state.
+fn takes_any_state(options: &ListOptions) -> bool {
+    options.resource_version == "0" && options.resource_version_match != "Exact"
+}
+
+/// Whether a list comes whole, whatever its limit is: the reference answers it from its cache, or reads one object.
+pub(super) fn takes_no_pages(options: &ListOptions, target: &Target, fields: &FieldSelector) -> bool {
+    takes_any_state(options) || reads_one(options, target, fields)
+}
+
+/// Whether a list is read as the one object that its field selector names. In all namespaces it is not, and neither is
+/// one that goes on at a token.
+///
+/// Source: `ListPredicate` of `k8s.io/apiserver/pkg/registry/generic/registry/store.go`, release 1.37.
+fn reads_one(options: &ListOptions, target: &Target, fields: &FieldSelector) -> bool {
+    let Some(name) = fields.requires_exact("metadata.name") else { return false };
+    let namespace = match target.namespace.as_str() {
+        "" => fields.requires_exact("metadata.namespace").filter(|namespace| is_dns1123_label(namespace).is_empty()),
+        namespace => Some(namespace),
+    };
+    options.continue_token.is_empty()
+        && !name.is_empty()
+        && is_path_segment(name, false).is_empty()
+        && (!target.version.is_namespaced() || namespace.is_some())
+}
+
 /// The revision that a list shows. Source: the table of the Kubernetes documentation, "Resource versions".
-pub(super) fn list_at(options: &ListOptions, target: &Target) -> Result<ListAt, Status> {
+pub(super) fn list_at(options: &ListOptions, target: &Target, fields: &FieldSelector) -> Result<ListAt, Status> {
     let text = options.resource_version.as_str();
     if !options.continue_token.is_empty() {
         let prefix = if target.version.is_namespaced() && !target.namespace.is_empty() {
@@ -135,7 +162,7 @@ pub(super) fn list_at(options: &ListOptions, target: &Target) -> Result<ListAt, 
     Ok(match options.resource_version_match.as_str() {
         "Exact" => ListAt::Exact(revision(given)),
         "NotOlderThan" => ListAt::AtLeast(revision(given)),
-        _ if given > 0 && options.limit > 0 => ListAt::Exact(revision(given)),
+        _ if given > 0 && options.limit > 0 && !reads_one(options, target, fields) => ListAt::Exact(revision(given)),
         _ => ListAt::AtLeast(revision(given)),
     })
 }

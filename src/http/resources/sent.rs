@@ -1,9 +1,7 @@
 //! What the changing verbs read from a request, and what they wait for.
 
-use axum::body::Body;
-
 use crate::meta::Status;
-use crate::registry::{Body as RequestBody, Format as BodyFormat, Target, Written};
+use crate::registry::{Format as BodyFormat, Target, Written};
 
 use super::super::answer::AnswerContent;
 use super::super::app::App;
@@ -13,14 +11,14 @@ use super::super::query::{WriteOptions, default_field_manager};
 use super::super::shape::AnswerShape;
 use super::refusal::RequestRefusal;
 
-pub(super) async fn request_body(app: &App, exchange: &Exchange, body: Body) -> Result<RequestBody, RequestRefusal> {
-    let format = match body_encoding(&exchange.content_type) {
-        Ok(Encoding::Json) => BodyFormat::Json,
-        Ok(Encoding::Yaml) => BodyFormat::Yaml,
-        Ok(Encoding::Protobuf) => BodyFormat::Protobuf,
-        Err(error) => return Err(Status::unsupported_media_type(&error.to_string()).into()),
-    };
-    Ok(RequestBody { bytes: exchange.read_body(&app.registry.memory, body).await?, format })
+/// The format of a body, by the type that the client gives.
+pub(super) fn body_format(exchange: &Exchange) -> Result<BodyFormat, RequestRefusal> {
+    match body_encoding(&exchange.content_type) {
+        Ok(Encoding::Json) => Ok(BodyFormat::Json),
+        Ok(Encoding::Yaml) => Ok(BodyFormat::Yaml),
+        Ok(Encoding::Protobuf) => Ok(BodyFormat::Protobuf),
+        Err(error) => Err(Status::unsupported_media_type(&error.to_string()).into()),
+    }
 }
 
 pub(super) fn manager(exchange: &Exchange, options: &WriteOptions) -> String {

@@ -4,13 +4,13 @@ use axum::body::Body;
 use axum::http::Response;
 
 use crate::meta::Status;
-use crate::registry::{Subresource, Target, UpdateRequest};
+use crate::registry::{Body as RequestBody, Subresource, Target, UpdateRequest};
 
 use super::super::app::App;
 use super::super::exchange::Exchange;
 use super::super::query::WriteOptions;
 use super::refusal::RequestRefusal;
-use super::sent::{content, manager, request_body, settled};
+use super::sent::{body_format, content, manager, settled};
 use super::{negotiate, object};
 
 pub(super) async fn update(
@@ -23,10 +23,11 @@ pub(super) async fn update(
         return Err(Status::bad_request("name must be provided").into());
     }
     let (format, shape) = negotiate(app, exchange, target)?;
-    let bytes = request_body(app, exchange, body).await?;
+    let bytes = exchange.read_body(&app.registry.memory, body).await?;
+    // Unlike a POST, a PUT is asked about its options before its type.
     let options = WriteOptions::update(&exchange.query)?;
     let request = UpdateRequest {
-        body: bytes,
+        body: RequestBody { bytes, format: body_format(exchange)? },
         field_validation: options.field_validation,
         manager: manager(exchange, &options),
         dry_run: options.dry_run,

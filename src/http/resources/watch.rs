@@ -28,12 +28,13 @@ const WATCH_TIMEOUT_MAX: Duration = Duration::from_hours(100 * 365 * 24);
 pub(super) async fn watch(app: &App, exchange: &Exchange, target: Target) -> Result<Response<Body>, RequestRefusal> {
     let (format, shape) = negotiate(app, exchange, &target)?;
     let (options, select) = list_options(exchange, &target)?;
-    let format = stream(format).map_err(|error| Status::not_acceptable(&error.to_string()))?;
-    shape.check()?;
     let given = match options.resource_version.as_str() {
         "" => None,
         text => Some(resource_version(text).map_err(|error| Status::plain(500, &error.to_string()))?),
     };
+    // The reference decides on the form of the answer once the watch has begun.
+    shape.check()?;
+    let format = stream(format).map_err(|error| Status::not_acceptable(&error.to_string()))?;
     let start = match (options.send_initial_events, given) {
         (Some(true), given) => Start::State(given.filter(|given| *given > 0).map(revision)),
         (Some(false), None | Some(0)) => Start::Now,

@@ -116,14 +116,20 @@ pub(super) fn parse_resource_version(text: &str) -> Result<u64, Status> {
     parse_uint(text).map_err(|error| Status::plain(500, &error.to_string()))
 }
 
-/// Whether an object can be created: not while its definition is being deleted, and not with a resourceVersion.
-pub(super) fn check_creatable(target: &Target, new: &Value, dry_run: bool) -> Result<(), Status> {
+/// Whether an object can be created: not while its definition is being deleted. This is decided before any plugin of
+/// admission, so `name` is the one that was sent, and empty if it is to be generated.
+pub(super) fn check_creatable(target: &Target, name: &str) -> Result<(), Status> {
     if target.resource.definition.as_ref().is_some_and(|definition| definition.terminating) {
         let why = "create not allowed while custom resource definition is terminating";
         let version = &target.version;
-        return Err(Status::forbidden(&version.group, &version.names.plural, new.str_at(&["metadata", "name"]), why));
+        return Err(Status::forbidden(&version.group, &version.names.plural, name, why));
     }
-    // The reference's store checks this; a dry run does not reach it, and it ignores what it can't parse.
+    Ok(())
+}
+
+/// A new object has no resourceVersion. The reference's store checks this; a dry run does not reach it, and it ignores
+/// what it can't parse.
+pub(super) fn check_unversioned(new: &Value, dry_run: bool) -> Result<(), Status> {
     let revision = parse_uint(new.str_at(&["metadata", "resourceVersion"]));
     if !dry_run && revision.is_ok_and(|revision| revision != 0) {
         Err(Status::plain(500, "resourceVersion should not be set on objects to be created"))

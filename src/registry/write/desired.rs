@@ -107,8 +107,12 @@ impl Desired<'_> {
 
 fn emptied(namespace: &Value) -> Value {
     let mut emptied = namespace.clone();
-    if let Some(Value::Array(finalizers)) = emptied.at_mut(&["spec", "finalizers"]) {
+    let Some(Value::Object(spec)) = emptied.at_mut(&["spec"]) else { return emptied };
+    if let Some(Value::Array(finalizers)) = spec.get_mut("finalizers") {
         finalizers.retain(|name| name.as_str() != Some("kubernetes"));
+    }
+    if spec.get("finalizers").and_then(Value::as_array).is_some_and(<[Value]>::is_empty) {
+        spec.remove("finalizers");
     }
     emptied
 }

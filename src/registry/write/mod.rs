@@ -175,7 +175,7 @@ impl Registry {
         (name, dry_run): (&str, bool),
     ) -> Result<Option<Written>, Status> {
         let Some(Live { stored, object: old }) = live else {
-            conditions::check_creatable(target, &new, dry_run)?;
+            conditions::check_unversioned(&new, dry_run)?;
             return self.commit_new(target, (new, kept), (name, dry_run), guards, claims).await;
         };
         if is_deleted_by(&new, &old) && !target.resource.strategy.must_stay(&new) {
@@ -250,6 +250,9 @@ impl Registry {
 
     /// Lets admission change the new object; of a Scale, the replicas in the object that it represents.
     async fn admit_change(&self, write: &Admitted<'_>, new: &mut Value, warnings: &mut Warnings) -> Result<(), Status> {
+        if write.operation == Operation::Create {
+            conditions::check_creatable(write.target, write.name)?;
+        }
         if write.target.subresource != Subresource::Scale {
             return self.admit_mutating(write, new, warnings).await;
         }

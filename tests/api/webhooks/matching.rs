@@ -85,13 +85,22 @@ fn other_versions_of_what_a_rule_names_are_sent_in_the_version_that_it_names() {
     let (server, _folder) = start(&[]);
     assert_eq!(post(&server, DEFINITIONS, &boats()), 201);
     super::super::wait_for(&server, "/apis/example.com/v2/boats", |answer| answer.status == 200);
-    let hook = Hook::new([("/equivalent", allow()), ("/exact", allow())]);
+    let hook = Hook::new([("/equivalent", allow()), ("/exact", allow()), ("/never", allow())]);
     let rules = json!([{"operations": ["CREATE"], "apiGroups": ["*"], "apiVersions": ["v1"], "resources": ["boats"]}]);
     let webhook = |path: &str, policy: &str| {
         let name = format!("{}.example.com", &path[1..]);
         with(hook.webhook(&name, path), json!({"rules": rules, "matchPolicy": policy}))
     };
-    let webhooks = vec![webhook("/equivalent", "Equivalent"), webhook("/exact", "Exact")];
+    let conditioned = |path: &str, expression: &str| {
+        let conditions = json!([{"name": "c", "expression": expression}]);
+        with(webhook(path, "Equivalent"), json!({"matchConditions": conditions}))
+    };
+    // Match conditions see the resource of the request, also where the rule names another version.
+    let webhooks = vec![
+        conditioned("/equivalent", "request.kind.version == 'v1' && request.resource == request.requestResource"),
+        conditioned("/never", "request.resource.version == 'v1' && request.requestResource.version == 'v2'"),
+        webhook("/exact", "Exact"),
+    ];
     register(&server, "Validating", "a", webhooks);
     let boat = |version: &str, name: &str| json!({"apiVersion": format!("example.com/{version}"), "kind": "Boat", "metadata": {"name": name}});
     assert_eq!(post(&server, "/apis/example.com/v2/boats", &boat("v2", "a")), 201);

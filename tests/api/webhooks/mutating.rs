@@ -132,6 +132,29 @@ fn a_deletion_has_no_object_to_change() {
 }
 
 #[test]
+fn nothing_is_asked_about_a_new_object_of_a_definition_that_is_being_deleted() {
+    let (server, _folder) = start(&[]);
+    let mut held = crontab("held");
+    held["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    assert_eq!(create(&server, &held).status, 201);
+    let hook = Hook::new([("/see", allow())]);
+    let rules =
+        json!([{"operations": ["CREATE"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["crontabs"]}]);
+    register(&server, "Mutating", "a", vec![with(hook.webhook("see.example.com", "/see"), json!({"rules": rules}))]);
+    let definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/crontabs.stable.example.com";
+    assert_eq!(server.send("DELETE", definition, &[], None).status, 200);
+    for (metadata, named) in [(json!({"generateName": "a-"}), ""), (json!({"name": "a"}), " \"a\"")] {
+        let mut object = crontab("");
+        object["metadata"] = metadata;
+        let answer = create(&server, &object);
+        let why = "create not allowed while custom resource definition is terminating";
+        let expected = format!("crontabs.stable.example.com{named} is forbidden: {why}");
+        assert_eq!((answer.status, &answer.json()["message"]), (403, &json!(expected)));
+    }
+    assert_eq!(hook.take_seen().len(), 0);
+}
+
+#[test]
 fn the_owners_of_fields_are_restored_where_a_webhook_breaks_them() {
     let (server, _folder) = start(&[]);
     let broken = patch(|_| json!([{"op": "replace", "path": "/metadata/managedFields/0/operation", "value": "Write"}]));

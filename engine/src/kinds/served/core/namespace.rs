@@ -133,6 +133,10 @@ impl Strategy for Namespace {
         Some("Precondition failed")
     }
 
+    fn returns_deleted(&self) -> bool {
+        true
+    }
+
     fn begin_delete(&self, object: &Value, now: &str) -> Option<Value> {
         if object.at(&["metadata", "deletionTimestamp"]).is_some() {
             return None;
