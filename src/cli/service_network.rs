@@ -1,4 +1,5 @@
-//! The flags for the addresses and ports of services, and the address of this server as a service.
+//! The flags for the addresses and ports of services, and the address of this server as a service; the loop that makes
+//! objects of the server again that were deleted.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -13,6 +14,9 @@ use crate::registry::{Advertised, Registry, ServiceNetwork, ServiceRanges};
 
 /// How often missing objects are looked for. Source: kube-apiserver's interval.
 const REPAIR_INTERVAL: Duration = Duration::from_secs(10);
+/// How many repairs there are for each look at the initial namespaces and objects. Source: kube-apiserver's interval of
+/// a minute.
+const REPAIRS_PER_REMAKE: usize = 6;
 /// How long the start waits for objects that others may delay.
 const START_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -45,7 +49,7 @@ pub async fn keep(registry: &Arc<Registry>, advertised: Advertised) -> JoinHandl
     let registry = Arc::clone(registry);
     tokio::spawn(async move {
         let mut repaired = None;
-        loop {
+        for round in 1_usize.. {
             repaired = match registry.repair_services(repaired).await {
                 Ok(repaired) => Some(repaired),
                 Err(status) => {
@@ -55,8 +59,17 @@ pub async fn keep(registry: &Arc<Registry>, advertised: Advertised) -> JoinHandl
             };
             tokio::time::sleep(REPAIR_INTERVAL).await;
             attempt(&registry, advertised).await;
+            if round % REPAIRS_PER_REMAKE == 0 {
+                remake(&registry).await;
+            }
         }
     })
+}
+
+async fn remake(registry: &Arc<Registry>) {
+    if let Err(status) = registry.remake_initial_objects().await {
+        tracing::warn!(status.message, "namespaces and objects of the server can't be made again");
+    }
 }
 
 async fn attempt(registry: &Arc<Registry>, advertised: Advertised) {

@@ -4,6 +4,8 @@
 //! values. Custom and built-in kinds differ only in where their columns come from. Source: answers recorded from
 //! apiextensions-apiserver 1.37.
 
+use std::cmp::Ordering;
+
 use jiff::Timestamp;
 
 use super::negotiate::Transform;
@@ -69,6 +71,8 @@ pub struct Columns {
     definitions: Vec<ColumnDefinition>,
     cells: Cells,
     completion: CompletionReason,
+    /// The order of rows, if it is not that of the list.
+    order: Option<fn(&Value, &Value) -> Ordering>,
     /// Whether Go has no printer for the kind: then an empty list has null rows.
     are_default: bool,
 }
@@ -81,7 +85,7 @@ impl std::fmt::Debug for Columns {
 
 impl Columns {
     pub fn new(definitions: Vec<ColumnDefinition>, cells: Cells) -> Self {
-        Columns { definitions, cells, completion: Box::new(|_| None), are_default: false }
+        Columns { definitions, cells, completion: Box::new(|_| None), order: None, are_default: false }
     }
 
     /// The columns of a custom kind: its name, then what its definition says, or its age where that says nothing. The
@@ -146,7 +150,7 @@ impl Columns {
         let completion = Box::new(|object: &Value| strategy.completion(object));
         let definitions: Vec<ColumnDefinition> = definitions.collect();
         let are_default = definitions.iter().map(|column| column.name.as_str()).eq(["Name", CREATED_AT]);
-        Columns { completion, are_default, ..Columns::new(definitions, Box::new(cells)) }
+        Columns { completion, order: strategy.row_order(), are_default, ..Columns::new(definitions, Box::new(cells)) }
     }
 
     /// The columns of CustomResourceDefinitions.
@@ -209,6 +213,10 @@ pub fn table<'a>(
     } else {
         Value::Null
     };
+    let mut objects: Vec<&Value> = objects.into_iter().collect();
+    if let Some(order) = columns.order {
+        objects.sort_by(|one, other| order(one, other));
+    }
     let rows = objects.into_iter().map(|object| {
         work::step();
         let row_object = match include {
@@ -399,6 +407,23 @@ mod tests {
         assert_eq!(rows("rbac.authorization.k8s.io", "roles"), Some(Value::Null));
         assert_eq!(rows("", "limitranges"), Some(Value::Null));
         assert_eq!(rows("", "pods"), Some(Value::Array(Vec::new())));
+    }
+
+    #[test]
+    fn flow_schemas_stand_in_the_order_in_which_requests_are_matched() {
+        let group = "flowcontrol.apiserver.k8s.io";
+        let strategy = crate::kinds::find(group, "flowschemas").expect("the kind is there").strategy;
+        let columns = Columns::built_in(strategy.table().expect("it has columns"), strategy);
+        let schemas = [("a", 1000), ("b", 1), ("c", 1000), ("d", 500)].map(|(name, precedence)| {
+            object! {
+                "metadata" => object! { "name" => name },
+                "spec" => object! { "matchingPrecedence" => Value::Int(precedence) },
+            }
+        });
+        let now = Timestamp::UNIX_EPOCH;
+        let table = table(&columns, V1, &Value::Null, &schemas, IncludeObject::None, true, now);
+        let names = table.items_at(&["rows"]).iter().map(|row| row.items_at(&["cells"])[0].clone());
+        assert_eq!(names.collect::<Vec<_>>(), ["b", "d", "a", "c"].map(Value::from));
     }
 
     fn column(type_: &str, json_path: &str) -> crd::Column {

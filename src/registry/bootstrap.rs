@@ -60,15 +60,26 @@ impl Registry {
     /// group: once, whichever comes first. If that fails, the next request tries again.
     pub async fn make_deferred_objects(self: &Arc<Self>) {
         // Boxed: every request carries this future, and all but the first find nothing to do.
-        let make = || {
-            Box::pin(async {
-                self.make_all(kinds::deferred_objects()).await?;
-                self.set_initial_conditions().await
-            })
-        };
+        let make = || Box::pin(self.make_objects_for_flow_control());
         if let Err(status) = self.deferred.get_or_try_init(make).await {
             tracing::warn!(status.message, "the objects for flow control can't be made");
         }
+    }
+
+    /// Creates those initial objects again that were deleted since: namespaces and, once they were made, the objects for
+    /// flow control.
+    ///
+    /// # Errors
+    ///
+    /// The error of the first object that can't be made.
+    pub async fn remake_initial_objects(self: &Arc<Self>) -> Result<(), Status> {
+        self.make_initial_namespaces().await?;
+        if self.deferred.initialized() { self.make_objects_for_flow_control().await } else { Ok(()) }
+    }
+
+    async fn make_objects_for_flow_control(self: &Arc<Self>) -> Result<(), Status> {
+        self.make_all(kinds::deferred_objects()).await?;
+        self.set_initial_conditions().await
     }
 
     async fn make_all(self: &Arc<Self>, objects: Vec<(&'static str, &'static str, Value)>) -> Result<(), Status> {
@@ -258,6 +269,25 @@ mod tests {
         let before = fixture::newest(&registry);
         registry.make_deferred_objects().await;
         assert_eq!(fixture::newest(&registry), before);
+    }
+
+    #[tokio::test]
+    async fn what_was_deleted_since_the_start_is_made_again() {
+        let registry = fixture::registry().await;
+        registry.make_deferred_objects().await;
+        let before = fixture::newest(&registry);
+        registry.remake_initial_objects().await.expect("nothing stands in the way");
+        assert_eq!(fixture::newest(&registry), before);
+        let target = registry.own_target(kinds::flow_control::GROUP, "flowschemas", "probes").await;
+        let target = target.expect("it is built in");
+        let (options, mut warnings) = (DeleteRequest::default(), Warnings::default());
+        registry.delete(&target, &own_user(), &options, &mut warnings).await.expect("nothing stands in the way");
+        registry.remake_initial_objects().await.expect("nothing stands in the way");
+        let schemas = Collection::new(kinds::flow_control::GROUP, "flowschemas");
+        let stored =
+            registry.storage.get(&schemas, "probes").await.expect("the store works").expect("it is made again");
+        let schema = json::decode(&stored.bytes).expect("it is JSON");
+        assert_eq!(schema.items_at(&["status", "conditions"]).len(), 1);
     }
 
     #[tokio::test]

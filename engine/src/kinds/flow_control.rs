@@ -5,6 +5,7 @@
 //!
 //! Source: `k8s.io/apiserver/pkg/apis/flowcontrol/bootstrap`, release 1.37.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
@@ -68,6 +69,8 @@ pub struct FlowControlStrategy {
     pub validate: fn(&Value) -> ErrorList,
     /// The columns of a Table.
     pub table: fn() -> Table,
+    /// The order of its rows, if it is not that of the names.
+    pub row_order: Option<fn(&Value, &Value) -> Ordering>,
 }
 
 impl Strategy for FlowControlStrategy {
@@ -109,6 +112,10 @@ impl Strategy for FlowControlStrategy {
 
     fn table(&self) -> Option<Table> {
         Some((self.table)())
+    }
+
+    fn row_order(&self) -> Option<fn(&Value, &Value) -> Ordering> {
+        self.row_order
     }
 }
 

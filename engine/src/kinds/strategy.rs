@@ -1,5 +1,6 @@
 //! The strategy of a kind: how its objects are decoded, prepared and validated.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -417,6 +418,11 @@ pub trait Strategy: Send + Sync {
             Subresource::Status => &[&["spec"]],
             _ => &[&["status"]],
         }
+    }
+
+    /// The order of the rows of a Table, if it is not that of the list.
+    fn row_order(&self) -> Option<fn(&Value, &Value) -> Ordering> {
+        None
     }
 
     /// The reason and the message in a Table row for an object that has completed.

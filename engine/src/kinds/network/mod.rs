@@ -10,5 +10,5 @@ pub(crate) mod names;
 mod ports;
 
 pub use balancer::{check_balancer, ingress_warnings, shown_addresses};
-pub use columns::{listed, selector_text};
+pub use columns::listed;
 pub use ports::{PROTOCOLS, check_app_protocol, check_optional_label, check_port_or_name, check_protocol};

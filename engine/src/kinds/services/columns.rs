@@ -5,6 +5,7 @@
 use crate::crd::Column;
 use crate::kinds::network::shown_addresses;
 use crate::kinds::strategy::{Cell, Table};
+use crate::kinds::workloads::selector;
 use crate::value::Value;
 
 use super::{field, number, ports, text, texts};
@@ -33,7 +34,7 @@ fn cells(service: &Value) -> Vec<Cell> {
         Cell::text(&shown_ports(service)),
     ];
     let mut cells = Cell::named(service, shown);
-    cells.push(Cell::text(&selector(service)));
+    cells.push(Cell::text(&selector::set_cell(field(service, "selector"))));
     cells
 }
 
@@ -59,12 +60,5 @@ fn shown_ports(service: &Value) -> String {
         (port, _, protocol) => format!("{port}/{protocol}"),
     };
     let texts: Vec<String> = ports(service).iter().map(shown).collect();
-    if texts.is_empty() { NOTHING.to_owned() } else { texts.join(",") }
-}
-
-fn selector(service: &Value) -> String {
-    let labels = field(service, "selector").and_then(Value::as_object).into_iter().flat_map(|labels| labels.iter());
-    let texts: Vec<String> =
-        labels.map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default())).collect();
     if texts.is_empty() { NOTHING.to_owned() } else { texts.join(",") }
 }

@@ -129,7 +129,6 @@ fn expression_text(expression: &Value) -> String {
     let key = expression.str_at(&["key"]);
     let mut values: Vec<&str> = expression.items_at(&["values"]).iter().filter_map(Value::as_str).collect();
     values.sort_unstable();
-    values.dedup();
     work::steps(values.len());
     match expression.str_at(&["operator"]) {
         "In" => format!("{key} in ({})", values.join(",")),
@@ -155,10 +154,17 @@ pub fn set_text(set: Option<&Value>) -> String {
     terms.collect::<Vec<_>>().join(",")
 }
 
-/// A map of labels as a cell shows it.
+/// A map of labels as a cell shows it: in the order of its texts, so that `a.b=d` stands before `a=c`.
 pub fn set_cell(set: Option<&Value>) -> String {
-    let text = set_text(set);
-    if text.is_empty() { "<none>".to_owned() } else { text }
+    let entries = set.and_then(Value::as_object).into_iter().flat_map(Map::iter);
+    let mut terms: Vec<String> =
+        entries.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default())).collect();
+    if terms.is_empty() {
+        return "<none>".to_owned();
+    }
+    terms.sort_unstable();
+    work::steps(terms.len());
+    terms.join(",")
 }
 
 #[cfg(test)]
@@ -176,11 +182,19 @@ mod tests {
         check(
             r#"{"matchLabels":{"m":"1","z":""},"matchExpressions":[{"key":"b","operator":"NotIn","values":["y","x","y"]},
                 {"key":"n","operator":"Exists"},{"key":"a","operator":"DoesNotExist"},{"key":"c","operator":"In","values":["v"]}]}"#,
-            Some("!a,b notin (x,y),c in (v),m=1,n,z="),
+            Some("!a,b notin (x,y,y),c in (v),m=1,n,z="),
         );
         check("{}", Some(""));
         check(r#"{"matchExpressions":[{"key":"a","operator":"In"}]}"#, None);
         assert_eq!(cell(None), "<none>");
+    }
+
+    #[test]
+    fn a_cell_has_labels_in_the_order_of_their_texts() {
+        let set = json::decode(br#"{"app": "y", "app.kubernetes.io/name": "x"}"#).expect("the test is JSON");
+        assert_eq!(set_cell(Some(&set)), "app.kubernetes.io/name=x,app=y");
+        assert_eq!(set_text(Some(&set)), "app=y,app.kubernetes.io/name=x");
+        assert_eq!(set_cell(None), "<none>");
     }
 
     #[test]

@@ -150,6 +150,7 @@ impl Strategy for ApiService {
             {
                 None => "Unknown".to_owned(),
                 Some(("True", _)) => "True".to_owned(),
+                Some((status, "")) => status.to_owned(),
                 Some((status, reason)) => format!("{status} ({reason})"),
             };
             Cell::named(service, vec![Cell::text(&by), Cell::text(&shown)])

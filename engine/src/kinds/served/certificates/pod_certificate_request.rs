@@ -10,7 +10,7 @@ use crate::crd::{Column, ServedVersion};
 use crate::kinds::certificates::pod_request::{self, KeyFault, Validity};
 use crate::kinds::network::names::check_domain_prefixed;
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::workloads::cells::wide;
+use crate::kinds::workloads::selector;
 use crate::kinds::{Kind, checks, conditions, defaults, metadata, prepare, show_internal, signers};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
@@ -120,17 +120,14 @@ impl Strategy for PodCertificateRequest {
         let name = Column { format: "name".to_owned(), ..Column::string("Name", "") };
         let columns = ["PodName", "ServiceAccountName", "NodeName", "SignerName"].map(|name| Column::string(name, ""));
         let state = Column::string("State", "Is the request Pending, Issued, Denied, or Failed?");
-        let annotations = wide("UnverifiedUserAnnotations", "");
+        let annotations = Column::string("UnverifiedUserAnnotations", "");
         Some(Table { columns: [vec![name], columns.into(), vec![state, annotations]].concat(), cells })
     }
 }
 
 fn cells(object: &Value) -> Vec<Cell> {
     let spec = |name: &str| Cell::text(object.str_at(&["spec", name]));
-    let annotations = object.at(&["spec", "unverifiedUserAnnotations"]).and_then(Value::as_object);
-    let pair = |(name, value): (&str, &Value)| format!("{name}={}", value.as_str().unwrap_or_default());
-    let pairs: Vec<String> = annotations.into_iter().flat_map(|annotations| annotations.iter().map(pair)).collect();
-    let shown = if pairs.is_empty() { "<none>".to_owned() } else { pairs.join(",") };
+    let annotations = selector::set_cell(object.at(&["spec", "unverifiedUserAnnotations"]));
     let mut types = object.items_at(&["status", "conditions"]).iter().map(|condition| condition.str_at(&["type"]));
     let state = types.rfind(|type_| OUTCOMES.contains(type_)).unwrap_or("Pending");
     vec![
@@ -140,7 +137,7 @@ fn cells(object: &Value) -> Vec<Cell> {
         spec("nodeName"),
         spec("signerName"),
         Cell::text(state),
-        Cell::text(&shown),
+        Cell::text(&annotations),
     ]
 }
 

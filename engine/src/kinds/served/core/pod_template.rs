@@ -4,6 +4,7 @@
 
 use crate::crd::{Column, ServedVersion};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
+use crate::kinds::workloads::selector;
 use crate::kinds::{Kind, metadata, pod, semantic};
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
@@ -89,13 +90,7 @@ fn cells(object: &Value) -> Vec<Cell> {
         let texts: Vec<&str> = containers.iter().map(|container| container.str_at(&[field])).collect();
         Cell::text(&texts.join(","))
     };
-    let labels = object.at(&["template", "metadata", "labels"]).and_then(Value::as_object);
-    let labels: Vec<String> = labels
-        .into_iter()
-        .flat_map(|labels| labels.iter())
-        .map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default()))
-        .collect();
-    let labels = if labels.is_empty() { "<none>".to_owned() } else { labels.join(",") };
+    let labels = selector::set_cell(object.at(&["template", "metadata", "labels"]));
     let name = Cell::text(object.str_at(&["metadata", "name"]));
     vec![name, joined("name"), joined("image"), Cell::text(&labels)]
 }

@@ -5,6 +5,8 @@
 //!
 //! Source: `pkg/apis/flowcontrol/validation` and `pkg/registry/flowcontrol/flowschema`, release 1.37.
 
+use std::cmp::Ordering;
+
 use crate::crd::{Column, Scope};
 use crate::kinds::strategy::{Cell, Table};
 use crate::kinds::{Kind, flow_control, metadata, semantic, show_internal};
@@ -37,8 +39,21 @@ const fn form() -> Kind {
     }
 }
 
-static STRATEGY: flow_control::FlowControlStrategy =
-    flow_control::FlowControlStrategy { set_defaults, convert: |_, _| None, validate, table };
+static STRATEGY: flow_control::FlowControlStrategy = flow_control::FlowControlStrategy {
+    set_defaults,
+    convert: |_, _| None,
+    validate,
+    table,
+    row_order: Some(by_precedence),
+};
+
+/// The order in which requests are matched: by precedence, then by name.
+fn by_precedence(one: &Value, other: &Value) -> Ordering {
+    let key =
+        |schema: &'_ Value| schema.at(&["spec", "matchingPrecedence"]).and_then(Value::as_i64).unwrap_or_default();
+    let name = |schema| Value::str_at(schema, &["metadata", "name"]);
+    key(one).cmp(&key(other)).then_with(|| name(one).cmp(name(other)))
+}
 
 fn set_defaults(object: &mut Value) {
     let spec = object.make_object().entry("spec").make_object();

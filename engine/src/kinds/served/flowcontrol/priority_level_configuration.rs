@@ -51,7 +51,7 @@ fn says_zero(object: &Value) -> bool {
 }
 
 static STRATEGY: flow_control::FlowControlStrategy =
-    flow_control::FlowControlStrategy { set_defaults, convert, validate, table };
+    flow_control::FlowControlStrategy { set_defaults, convert, validate, table, row_order: None };
 
 fn convert(object: &Value, api_version: &str) -> Option<Value> {
     let mut converted = object.clone();

@@ -9,8 +9,8 @@ use crate::kinds::checks::{named, one_of, port_number};
 use crate::kinds::defaults::{field, items, structure};
 use crate::kinds::network::addresses::{check_prefix, parse_lenient_prefix, prefix_warnings};
 use crate::kinds::network::names::is_port_name;
-use crate::kinds::network::selector_text;
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
+use crate::kinds::workloads::selector;
 use crate::kinds::{Kind, metadata, prepare};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
@@ -91,7 +91,7 @@ impl Strategy for NetworkPolicy {
     fn table(&self) -> Option<Table> {
         let columns = vec![Column::string("Pod-Selector", "The pods that the policy is about.")];
         Some(Table::named(columns, |object| {
-            let selector = selector_text(object.at(&["spec", "podSelector"]));
+            let selector = selector::cell(object.at(&["spec", "podSelector"]));
             Cell::named(object, vec![Cell::text(&selector)])
         }))
     }

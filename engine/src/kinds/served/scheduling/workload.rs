@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use crate::crd::ServedVersion;
+use crate::crd::{Column, ServedVersion};
 use crate::kinds::features::{self, Feature};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, conditions, declared, defaults, metadata, prepare, semantic, type_of, workload_templates};
@@ -63,10 +63,16 @@ const fn pod_group(version: &'static str) -> Kind {
 }
 
 /// The strategy of Workload, which describes how its pods are scheduled and has no status.
-static WORKLOAD: Grouping =
-    Grouping { has_status: false, features: &OF_WORKLOAD, validate_spec: Some(workload_templates::validate) };
-static POD_GROUP: Grouping = Grouping { has_status: true, features: &OF_POD_GROUP, validate_spec: None };
-static COMPOSITE_POD_GROUP: Grouping = Grouping { has_status: true, features: &OF_COMPOSITE, validate_spec: None };
+static WORKLOAD: Grouping = Grouping {
+    has_status: false,
+    features: &OF_WORKLOAD,
+    validate_spec: Some(workload_templates::validate),
+    table: plain_table,
+};
+static POD_GROUP: Grouping =
+    Grouping { has_status: true, features: &OF_POD_GROUP, validate_spec: None, table: pod_group_table };
+static COMPOSITE_POD_GROUP: Grouping =
+    Grouping { has_status: true, features: &OF_COMPOSITE, validate_spec: None, table: plain_table };
 
 /// The fields behind gates that are off by default. The markers of each type (`+featureGate`) say which fields they
 /// are.
@@ -99,6 +105,7 @@ struct Grouping {
     features: &'static [Feature],
     /// The rules of the spec that have no markers.
     validate_spec: Option<fn(&FieldRef<'_>) -> ErrorList>,
+    table: fn() -> Table,
 }
 
 impl Grouping {
@@ -167,7 +174,43 @@ impl Strategy for Grouping {
     }
 
     fn table(&self) -> Option<Table> {
-        Some(Table::named(Vec::new(), |object| Cell::named(object, Vec::new())))
+        Some((self.table)())
+    }
+}
+
+/// Names and ages alone.
+fn plain_table() -> Table {
+    Table::named(Vec::new(), |object| Cell::named(object, Vec::new()))
+}
+
+fn pod_group_table() -> Table {
+    let columns = [
+        (
+            "Policy",
+            "schedulingPolicy defines the scheduling policy for this instance of the PodGroup. Controllers are expected to fill \
+             this field by copying it from a PodGroupTemplate.",
+        ),
+        ("Workload", "Name of the referenced Workload object"),
+        ("Status", "Status of the PodGroup"),
+    ];
+    let columns = columns.map(|(name, description)| Column::string(name, description));
+    Table::named(columns.into(), |group| {
+        let spec = |path: &[&str]| group.get("spec").and_then(|spec| spec.at(path));
+        let policy = if spec(&["schedulingPolicy", "gang"]).is_some() { "Gang" } else { "Basic" };
+        let workload = spec(&["workloadRef", "workloadName"]).and_then(Value::as_str).unwrap_or("<none>");
+        Cell::named(group, [policy, workload, pod_group_status(group)].map(Cell::text).into())
+    })
+}
+
+/// What the conditions of a PodGroup say of it.
+fn pod_group_status(group: &Value) -> &str {
+    let conditions = group.items_at(&["status", "conditions"]);
+    let last = |type_: &str| conditions.iter().rfind(|condition| condition.str_at(&["type"]) == type_);
+    match (last("DisruptionTarget"), last("PodGroupInitiallyScheduled")) {
+        (Some(disrupted), _) => disrupted.str_at(&["reason"]),
+        (None, Some(scheduled)) if scheduled.str_at(&["status"]) == "True" => "Scheduled",
+        (None, Some(_)) => "Unschedulable",
+        (None, None) => "Pending",
     }
 }
 
