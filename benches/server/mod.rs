@@ -18,13 +18,13 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 pub type Failure = Box<dyn Error + Send + Sync>;
 
 /// Names another program to measure, such as an earlier build.
-const PROGRAM: &str = "SKIFF_BENCH_PROGRAM";
+pub const PROGRAM: &str = "SKIFF_BENCH_PROGRAM";
 
 /// The release binary, ended with its value.
 pub struct Server {
     pub child: Child,
     pub address: String,
-    tls: Arc<ClientConfig>,
+    pub tls: Arc<ClientConfig>,
     /// From the start of the process to the answer of `/readyz`.
     pub ready_after: Duration,
 }
