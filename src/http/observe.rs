@@ -13,7 +13,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use crate::audit::{AuditEvent, AuditLevel, AuditStage, Extent, Log};
 use crate::auth::{Decision, Verdict};
 use crate::meta::Status;
-use crate::value::{Value, json};
+use crate::value::{Value, json, yaml};
 
 use super::impersonation::Impersonated;
 use super::limits::RequestKind;
@@ -137,10 +137,13 @@ impl Observed {
         });
     }
 
-    /// The patch of the request is known. A patch that is not JSON is not recorded.
-    pub fn sent_patch(&self, patch: &[u8]) {
+    /// The patch of the request is known. A patch that can't be read is not recorded; `may_be_yaml` tells whether it may
+    /// be YAML.
+    pub fn sent_patch(&self, patch: &[u8], may_be_yaml: bool) {
         if self.is_logged(AuditLevel::Request) {
-            self.with_event(|event| event.bodies.request = json::decode(patch).ok());
+            let read = json::decode(patch).ok();
+            let read = read.or_else(|| may_be_yaml.then(|| yaml::decode(patch).ok()).flatten());
+            self.with_event(|event| event.bodies.request = read);
         }
     }
 
@@ -303,10 +306,12 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_that_is_not_json_leaves_its_event_without_it() {
-        let sent =
-            |patch: &[u8]| logged("Request", "", |observed| observed.sent_patch(patch)).get("requestObject").cloned();
-        assert_eq!(sent(br#"{"a":1}"#), Some(object! { "a" => Value::Int(1) }));
-        assert_eq!(sent(b"a: 1\n"), None);
+    fn a_patch_that_can_not_be_read_leaves_its_event_without_it() {
+        let sent = |patch: &[u8], may_be_yaml| {
+            logged("Request", "", |observed| observed.sent_patch(patch, may_be_yaml)).get("requestObject").cloned()
+        };
+        assert_eq!(sent(br#"{"a":1}"#, false), Some(object! { "a" => Value::Int(1) }));
+        assert_eq!(sent(b"a: 1\n", true), Some(object! { "a" => Value::Int(1) }));
+        assert_eq!(sent(b"a: 1\n", false), None);
     }
 }

@@ -8,11 +8,16 @@ use std::fmt;
 use super::binding::{BindingAction, PolicyBinding};
 use super::validating::{Annotated, INVALID, PolicyVerdict, ValidationDecision};
 use super::{Head, misconfigured};
+use crate::meta::minor::Minor;
 use crate::meta::{Cause, Status};
 use crate::value::{Map, Value, json};
 
-/// The audit annotation for a refusal: a list of one, as the reference does not let the next one overwrite it.
+/// The audit annotation for refusals.
 const VALIDATION_FAILURE: &str = "validation.policy.admission.k8s.io/validation_failure";
+/// The maximum number of refusals in it.
+const FAILURES_MAX: usize = 50;
+/// Older minors wrote an annotation for each refusal, of which the audit log kept the first.
+const LISTS_FAILURES_SINCE: Minor = Minor::of(37);
 /// The maximum length of the value of another annotation, in bytes.
 const ANNOTATION_BYTES_MAX: usize = 10 * 1024;
 
@@ -23,8 +28,8 @@ pub struct Verdicts {
     pub denial: Option<Denial>,
     /// The warnings for the client.
     pub warnings: Vec<String>,
-    /// The first refusal for the audit log.
-    failure: Option<Value>,
+    /// The first refusals for the audit log.
+    failures: Vec<Value>,
     /// Other annotations of the audit log: their values, by policy and key.
     annotations: BTreeMap<(String, String), Vec<String>>,
 }
@@ -69,9 +74,10 @@ impl Verdicts {
                         "Validation failed for ValidatingAdmissionPolicy '{}' with binding '{}': {message}",
                         head.name, binding.name
                     )),
-                    BindingAction::Audit => {
-                        self.failure.get_or_insert_with(|| failure(at, &message, binding));
+                    BindingAction::Audit if self.failures.len() < FAILURES_MAX => {
+                        self.failures.push(failure(at, &message, binding));
                     }
+                    BindingAction::Audit => {}
                 }
             }
         }
@@ -90,12 +96,13 @@ impl Verdicts {
     }
 
     /// The annotations of the audit log, by their names.
-    pub fn annotations(&self) -> BTreeMap<String, String> {
+    pub fn annotations(&self, minor: Minor) -> BTreeMap<String, String> {
         let named =
             |((policy, key), values): (&(String, String), &Vec<String>)| (format!("{policy}/{key}"), values.join(", "));
         let mut annotations: BTreeMap<String, String> = self.annotations.iter().map(named).collect();
-        if let Some(failure) = &self.failure {
-            let failures = json::encode_as(&Value::Array(vec![failure.clone()]), FAILURE);
+        if !self.failures.is_empty() {
+            let shown = if minor < LISTS_FAILURES_SINCE { 1 } else { self.failures.len() };
+            let failures = json::encode_as(&Value::Array(self.failures[..shown].to_vec()), FAILURE);
             annotations.insert(VALIDATION_FAILURE.to_owned(), String::from_utf8_lossy(&failures).into_owned());
         }
         annotations

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::structural::{Structural, StructuralOrBool};
 use crate::cel::escape::escape;
-use crate::cel::eval::host::{HostField, HostForm, HostShape, ListForm, ListKind, MapForm};
+use crate::cel::eval::host::{HostField, HostForm, HostShape, ListForm, ListKeys, ListKind, MapForm};
 use crate::meta::minor::Minor;
 use crate::value::Map;
 use crate::work;
@@ -93,14 +93,20 @@ fn declares_meta(schema: &Structural) -> bool {
             .is_some_and(|metadata| is(metadata, "name", "string") && is(metadata, "generateName", "string"))
 }
 
+/// The version of Kubernetes since which sums of lists look keys up by the properties' own names.
+const SUMS_BY_OWN_NAMES_SINCE: Minor = Minor::of(37);
+
 fn list(minor: Minor, schema: &Structural) -> HostShape {
     let Some(items) = &schema.items else { return HostShape::BareList };
     let kind = match schema.extensions.list_type.as_deref() {
         None | Some("" | "atomic") => ListKind::Atomic,
         Some("set") => ListKind::Set,
         Some("map") => {
-            let keys = schema.extensions.list_map_keys.iter();
-            ListKind::Map(keys.map(|key| escape(key).map_or_else(|| key.clone(), Into::into)).collect())
+            let own = &schema.extensions.list_map_keys;
+            let escaped: Vec<String> =
+                own.iter().map(|key| escape(key).map_or_else(|| key.clone(), Into::into)).collect();
+            let of_sums = if minor < SUMS_BY_OWN_NAMES_SINCE { escaped.clone() } else { own.clone() };
+            ListKind::Map(ListKeys { escaped, of_sums })
         }
         Some(other) => return HostShape::UnknownList(other.to_owned()),
     };

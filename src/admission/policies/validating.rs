@@ -106,7 +106,7 @@ async fn ask_bound<'o>(
 
 /// Passes warnings on to the client, and annotations to the audit log; returns the refusal.
 fn tell(said: Verdicts, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
-    for (name, value) in said.annotations() {
+    for (name, value) in said.annotations(attributes.version.minor) {
         attributes.told.annotate(name, &value);
     }
     said.warnings.iter().for_each(|warning| attributes.told.warn(warning));

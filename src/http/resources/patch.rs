@@ -4,6 +4,7 @@ use axum::body::Body;
 use axum::http::Response;
 
 use crate::meta::Status;
+use crate::meta::minor::Minor;
 use crate::registry::{PatchRequest, PatchType, Target, Warnings};
 
 use super::super::app::App;
@@ -30,7 +31,9 @@ pub(super) async fn patch(
     let (format, shape) = negotiate(app, exchange, target)?;
     let bytes = exchange.read_body(&app.registry.memory, body).await?;
     let options = WriteOptions::patch(&exchange.query, patch_type == PatchMediaType::Apply)?;
-    exchange.observe(|observed| observed.sent_patch(&bytes));
+    // Before 1.37, Kubernetes lost the event of an apply in YAML.
+    let may_be_yaml = patch_type == PatchMediaType::Apply && target.version.minor >= Minor::of(37);
+    exchange.observe(|observed| observed.sent_patch(&bytes, may_be_yaml));
     let request = PatchRequest {
         patch_type: match patch_type {
             PatchMediaType::Json => PatchType::Json,

@@ -68,8 +68,17 @@ pub enum ListKind {
     Atomic,
     /// Equality by items in any order; the sum is the union.
     Set,
-    /// Equality by items in any order; the sum replaces items with the same keys. The keys are escaped names.
-    Map(Vec<String>),
+    /// Equality by items in any order; the sum replaces items with the same keys.
+    Map(ListKeys),
+}
+
+/// The keys of a list whose items have keys.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ListKeys {
+    /// The escaped names, by which Go looks the keys up in the items themselves.
+    pub escaped: Vec<String>,
+    /// The names by which sums look them up in items of the host: the properties' own names since 1.37, escaped before.
+    pub of_sums: Vec<String>,
 }
 
 /// An object with fields, or a map.

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::error::EvalError;
-use super::host::{ListForm, ListKind};
+use super::host::{ListForm, ListKeys, ListKind};
 use super::map::Map;
 use super::value::{Duration, Timestamp, Value};
 use crate::meta::OBJECT_BYTES_MAX;
@@ -43,7 +43,7 @@ enum ListType<'a> {
     /// The sum of two lists of the expression. It only differs from other lists in the name of its Go type.
     Sum,
     Set,
-    Map(&'a [String]),
+    Map(&'a ListKeys),
 }
 
 impl<'a> ListType<'a> {
@@ -278,7 +278,7 @@ impl<'a> List<'a> {
         Ok(seen.len() == set.len())
     }
 
-    fn same_entries(&self, other: &List<'a>, keys: &[String]) -> Result<bool, EvalError> {
+    fn same_entries(&self, other: &List<'a>, keys: &ListKeys) -> Result<bool, EvalError> {
         let items = self.to_vec()?;
         let others = other.to_vec()?;
         let raw = matches!(self, List::Host { .. });
@@ -316,7 +316,7 @@ fn union<'a>(items: &mut Vec<Value<'a>>, other: &List<'a>) -> Result<(), EvalErr
     Ok(())
 }
 
-fn merge<'a>(items: &mut Vec<Value<'a>>, other: &List<'a>, keys: &[String]) -> Result<(), EvalError> {
+fn merge<'a>(items: &mut Vec<Value<'a>>, other: &List<'a>, keys: &ListKeys) -> Result<(), EvalError> {
     let others = other.to_vec()?;
     let (mut replaced, mut news) = (Vec::new(), Vec::new());
     let places: HashMap<EntryKey<'_>, usize> =
@@ -396,20 +396,23 @@ impl<'v> ScalarKey<'v> {
 }
 
 /// The keys of `item`. If they are `raw`, they are the host's own, and items that an expression made have none.
-fn entry_key<'v>(item: &'v Value<'_>, keys: &[String], raw: bool) -> EntryKey<'v> {
+fn entry_key<'v>(item: &'v Value<'_>, keys: &ListKeys, raw: bool) -> EntryKey<'v> {
     let Value::Map(map) = item else { return vec![ScalarKey::Other(std::ptr::from_ref(item).addr())] };
     match map {
         Map::Host { fields, .. } => {
+            let keys = if raw { &keys.escaped } else { &keys.of_sums };
             keys.iter().map(|key| fields.get(key).map_or(ScalarKey::Null, ScalarKey::raw)).collect()
         }
         Map::Json(_) | Map::Owned(_) | Map::Lent(_) if raw => vec![ScalarKey::Other(std::ptr::from_ref(item).addr())],
-        Map::Json(fields) => keys.iter().map(|key| fields.get(key).map_or(ScalarKey::Null, ScalarKey::raw)).collect(),
+        Map::Json(fields) => {
+            keys.escaped.iter().map(|key| fields.get(key).map_or(ScalarKey::Null, ScalarKey::raw)).collect()
+        }
         Map::Variables => Vec::new(),
         Map::Owned(entries) => {
-            keys.iter().map(|key| entries.text_key(key).map_or(ScalarKey::Null, ScalarKey::scalar)).collect()
+            keys.escaped.iter().map(|key| entries.text_key(key).map_or(ScalarKey::Null, ScalarKey::scalar)).collect()
         }
         Map::Lent(entries) => {
-            keys.iter().map(|key| entries.text_key(key).map_or(ScalarKey::Null, ScalarKey::scalar)).collect()
+            keys.escaped.iter().map(|key| entries.text_key(key).map_or(ScalarKey::Null, ScalarKey::scalar)).collect()
         }
     }
 }

@@ -124,3 +124,40 @@ fn nothing_is_evaluated_once_the_budget_is_spent() {
     let errors: Vec<String> = findings.errors.iter().map(ToString::to_string).collect();
     assert_eq!(errors, [format!("<nil>: Invalid value: \"object\": {OUT_OF_BUDGET}")]);
 }
+
+#[test]
+fn sums_know_items_by_keys_whose_names_are_escaped() {
+    let schema = "
+type: object
+properties:
+  refs:
+    type: array
+    maxItems: 9
+    x-kubernetes-list-type: map
+    x-kubernetes-list-map-keys: [namespace, my-key]
+    items:
+      type: object
+      required: [namespace, my-key]
+      properties:
+        namespace: {type: string}
+        my-key: {type: string}
+x-kubernetes-validations:
+- rule: (self.refs + oldSelf.refs).size() == self.refs.size()
+  message: nothing may go
+- rule: (self.refs + oldSelf.refs) == (self.refs + self.refs)
+  message: nothing may go or come
+";
+    let refs = |items: &[(&str, &str)]| {
+        let items: Vec<String> =
+            items.iter().map(|(one, other)| format!(r#"{{"namespace":"{one}","my-key":"{other}"}}"#)).collect();
+        format!(r#"{{"refs":[{}]}}"#, items.join(","))
+    };
+    let old = refs(&[("a", "x"), ("b", "x")]);
+    check(schema, &refs(&[("b", "x"), ("a", "x"), ("a", "y")]), Some(&old), &[]);
+    check(
+        schema,
+        &refs(&[("b", "x"), ("a", "y")]),
+        Some(&old),
+        &["<nil>: Invalid value: nothing may go", "<nil>: Invalid value: nothing may go or come"],
+    );
+}
