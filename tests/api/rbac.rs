@@ -11,6 +11,7 @@ use crate::server::{Answer, Folder, Server};
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 const JSON: (&str, &str) = ("Content-Type", "application/json");
+const MERGE: (&str, &str) = ("Content-Type", "application/merge-patch+json");
 
 fn start() -> (Server, Folder) {
     let folder = Folder::for_test();
@@ -79,6 +80,15 @@ fn who_names_parameters_of_a_policy_may_read_them() {
     make(&server, &format!("{RBAC}/clusterroles"), &role("maps", &rules));
     make(&server, &format!("{RBAC}/clusterrolebindings"), &binding("maps", "ClusterRole", "maps", "jane"));
     assert_eq!(send(bindings, &bound).0, 201);
+    // At each update anew, whatever it changes.
+    let label = |resource: &str, name: &str, value: &str| {
+        let (path, headers) = (format!("{POLICIES}/{resource}/{name}"), [MERGE, ("Impersonate-User", "jane")]);
+        let label = json!({"metadata": {"labels": {"a": value}}}).to_string();
+        server.send("PATCH", &path, &headers, Some(label.as_bytes())).status
+    };
+    assert_eq!(label(bindings, "b", "b"), 200);
+    assert_eq!(server.send("DELETE", &format!("{RBAC}/clusterrolebindings/maps"), &[], None).status, 200);
+    assert_eq!((label("validatingadmissionpolicies", "p", "c"), label(bindings, "b", "c")), (200, 422));
 }
 
 #[test]
