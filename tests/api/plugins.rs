@@ -210,6 +210,17 @@ fn events_come_no_faster_than_the_configuration_says() {
     assert_eq!((refused.status, &status["reason"], status.get("details")), (429, &json!("TooManyRequests"), None));
     assert_eq!(status["message"], "Too many requests: limit reached on type Namespace for key n");
     assert_eq!(send("tight", "e").status, 201, "another namespace has a limit of its own");
+    let newer = |at: i32| {
+        json!({
+            "metadata": {"name": format!("n{at}"), "namespace": "n"}, "eventTime": "2026-01-01T00:00:00.000000Z",
+            "reportingController": "example.com/c", "reportingInstance": "i", "action": "a", "reason": "r", "type": "Normal",
+            "regarding": {"namespace": "n"},
+        })
+    };
+    for at in 0..5 {
+        let answer = post(&server, "/apis/events.k8s.io/v1/namespaces/n/events", &newer(at));
+        assert_eq!(answer.status, 201, "{}", answer.json());
+    }
 }
 
 #[test]
