@@ -169,6 +169,21 @@ fn subresources_connections_and_collections_are_asked_about() {
 }
 
 #[test]
+fn nobody_is_asked_about_the_endpoints_of_a_service_that_goes() {
+    let (server, _folder) = start();
+    let constraints = rules("", &["endpoints"], &["DELETE"]);
+    let spec = json!({"matchConstraints": constraints, "validations": [{"expression": "false"}]});
+    enforce(&server, "p", spec, json!({}));
+    let [services, endpoints] = ["services", "endpoints"].map(|plural| format!("/api/v1/namespaces/default/{plural}"));
+    make(&server, &services, &json!({"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}}));
+    make(&server, &endpoints, &json!({"metadata": {"name": "s"}}));
+    let own = format!("{endpoints}/s");
+    check_denied(&server.send("DELETE", &own, &[], None), "p", "failed expression: false");
+    assert_eq!(server.send("DELETE", &format!("{services}/s"), &[], None).status, 200);
+    assert_eq!(server.send("GET", &own, &[], None).status, 404);
+}
+
+#[test]
 fn a_deletion_is_asked_about_with_the_options_that_it_comes_to_and_once() {
     let (server, _folder) = start();
     let pods = "/api/v1/namespaces/default/pods";
