@@ -224,6 +224,27 @@ fn events_come_no_faster_than_the_configuration_says() {
 }
 
 #[test]
+fn a_pod_gets_labels_of_what_is_called_a_node_where_it_is_bound() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    let zone = "topology.kubernetes.io/zone";
+    let node = json!({"metadata": {"name": "n", "labels": {zone: "z"}}});
+    assert_eq!(post(&server, "/api/v1/nodes", &node).status, 201);
+    let pods = "/api/v1/namespaces/default/pods";
+    for (name, target, expected) in
+        [("a", json!({"kind": "Node", "name": "n"}), json!("z")), ("b", json!({"name": "n"}), Value::Null)]
+    {
+        let pod = json!({"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+        assert_eq!(post(&server, pods, &pod).status, 201);
+        let binding = json!({"metadata": {"name": name}, "target": target});
+        let bound = post(&server, &format!("{pods}/{name}/binding"), &binding);
+        assert_eq!(bound.status, 201, "{}", bound.json());
+        let pod = server.send("GET", &format!("{pods}/{name}"), &[], None).json();
+        assert_eq!((&pod["spec"]["nodeName"], &pod["metadata"]["labels"][zone]), (&json!("n"), &expected), "{pod}");
+    }
+}
+
+#[test]
 fn always_deny_denies_all_modifications() {
     let folder = Folder::for_test();
     let server = Server::start(&folder.0, &["--store", "memory", "--enable-admission-plugins", "AlwaysDeny"]);
