@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::meta::names;
 use crate::value::{Map, Value};
 
 /// A user as determined by authentication, with the fields of UserInfo in
@@ -52,6 +53,14 @@ impl UserInfo {
     /// The user name of a service account.
     pub fn account_name(namespace: &str, name: &str) -> String {
         format!("system:serviceaccount:{namespace}:{name}")
+    }
+
+    /// The namespace and the name of the service account that the user is, if it is one.
+    pub fn account(&self) -> Option<(&str, &str)> {
+        let (namespace, name) = self.name.strip_prefix("system:serviceaccount:")?.split_once(':')?;
+        let is_account =
+            names::is_dns1123_label(namespace).is_empty() && names::name_is_dns1123_subdomain(name, false).is_empty();
+        is_account.then_some((namespace, name))
     }
 
     /// The groups of a service account.

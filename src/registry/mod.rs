@@ -6,6 +6,7 @@
 mod admit;
 mod conversion;
 mod convert;
+mod claim_status;
 mod create;
 mod decode;
 mod definitions;

@@ -42,8 +42,8 @@ impl Registry {
         }
         let (field, why) = match version.names.plural.as_str() {
             Validating::POLICIES | Mutating::POLICIES => ("paramKind", self.lacks_kind(user, new, old).await?),
-            Validating::BINDINGS => ("paramRef", self.lacks_parameters(user, (Validating::POLICIES, new), old).await?),
-            Mutating::BINDINGS => ("paramRef", self.lacks_parameters(user, (Mutating::POLICIES, new), old).await?),
+            Validating::BINDINGS => ("paramRef", self.lacks_parameters(user, (Validating::POLICIES, new)).await?),
+            Mutating::BINDINGS => ("paramRef", self.lacks_parameters(user, (Mutating::POLICIES, new)).await?),
             _ => return Ok(()),
         };
         let Some(why) = why else { return Ok(()) };
@@ -70,21 +70,16 @@ impl Registry {
         )))
     }
 
-    /// Why the user may not name the parameters of a binding to one of `policies`; `None` if it may.
+    /// Why the user may not name the parameters of a binding to one of `policies`; `None` if it may. The reference asks
+    /// at each update, as it compares references and not what they refer to.
     async fn lacks_parameters(
         &self,
         user: &UserInfo,
         (policies, new): (&str, &Value),
-        old: Option<&Value>,
     ) -> Result<Option<String>, Status> {
         const PATH: &[&str] = &["spec", "paramRef"];
         let Some(parameters) = named(new, PATH) else { return Ok(None) };
         let policy = new.str_at(&["spec", "policyName"]);
-        let is_kept =
-            |old: &Value| named(old, PATH) == Some(parameters) && old.str_at(&["spec", "policyName"]) == policy;
-        if old.is_some_and(is_kept) {
-            return Ok(None);
-        }
         let wanted = self.parameters_of_policy(policies, policy).await?;
         let (namespace, name) = (parameters.str_at(&["namespace"]), parameters.str_at(&["name"]));
         let verb = if name.is_empty() { "list" } else { "get" };

@@ -36,8 +36,7 @@ use crate::store::{self, At, Collection, Guard, Snapshot};
 use crate::value::{Map, Value, json};
 
 use super::built_in::IP_ADDRESS;
-use super::identity::own_user;
-use super::{DeleteRequest, Registry, Subresource, Target, Warnings};
+use super::{DeleteRequest, Registry, Subresource, Target};
 
 /// The group of IPAddress and ServiceCIDR objects.
 pub(super) const GROUP: &str = "networking.k8s.io";
@@ -299,9 +298,8 @@ impl Registry {
         if let Some((namespace, name)) = key.split_once('/') {
             (endpoints.namespace, endpoints.name) = (namespace.to_owned(), name.to_owned());
         }
-        let (user, options) = (own_user(), DeleteRequest::default());
         // It doesn't matter if there are none, or if they stay.
-        _ = Box::pin(self.delete(&endpoints, &user, &options, &mut Warnings::default())).await;
+        _ = Box::pin(self.delete_unasked(&endpoints, &DeleteRequest::default())).await;
     }
 
     pub(super) async fn holdings<'r>(&self, owner: (&'r str, &'r str)) -> Result<Holdings<'r>, Status> {

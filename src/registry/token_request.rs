@@ -220,6 +220,7 @@ fn complete(
         let audiences = issuer.api_audiences().iter().map(|audience| Value::from(audience.as_str()));
         spec.insert("audiences", Value::Array(audiences.collect()));
     }
+    request.make_object().insert("status", object! { "token" => "", "expirationTimestamp" => Value::Null });
     let metadata = metadata_mut(request);
     metadata.insert("name", Value::from(target.name.as_str()));
     metadata.insert("namespace", Value::from(target.namespace.as_str()));

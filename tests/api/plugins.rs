@@ -210,6 +210,38 @@ fn events_come_no_faster_than_the_configuration_says() {
     assert_eq!((refused.status, &status["reason"], status.get("details")), (429, &json!("TooManyRequests"), None));
     assert_eq!(status["message"], "Too many requests: limit reached on type Namespace for key n");
     assert_eq!(send("tight", "e").status, 201, "another namespace has a limit of its own");
+    let newer = |at: i32| {
+        json!({
+            "metadata": {"name": format!("n{at}"), "namespace": "n"}, "eventTime": "2026-01-01T00:00:00.000000Z",
+            "reportingController": "example.com/c", "reportingInstance": "i", "action": "a", "reason": "r", "type": "Normal",
+            "regarding": {"namespace": "n"},
+        })
+    };
+    for at in 0..5 {
+        let answer = post(&server, "/apis/events.k8s.io/v1/namespaces/n/events", &newer(at));
+        assert_eq!(answer.status, 201, "{}", answer.json());
+    }
+}
+
+#[test]
+fn a_pod_gets_labels_of_what_is_called_a_node_where_it_is_bound() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    let zone = "topology.kubernetes.io/zone";
+    let node = json!({"metadata": {"name": "n", "labels": {zone: "z"}}});
+    assert_eq!(post(&server, "/api/v1/nodes", &node).status, 201);
+    let pods = "/api/v1/namespaces/default/pods";
+    for (name, target, expected) in
+        [("a", json!({"kind": "Node", "name": "n"}), json!("z")), ("b", json!({"name": "n"}), Value::Null)]
+    {
+        let pod = json!({"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+        assert_eq!(post(&server, pods, &pod).status, 201);
+        let binding = json!({"metadata": {"name": name}, "target": target});
+        let bound = post(&server, &format!("{pods}/{name}/binding"), &binding);
+        assert_eq!(bound.status, 201, "{}", bound.json());
+        let pod = server.send("GET", &format!("{pods}/{name}"), &[], None).json();
+        assert_eq!((&pod["spec"]["nodeName"], &pod["metadata"]["labels"][zone]), (&json!("n"), &expected), "{pod}");
+    }
 }
 
 #[test]

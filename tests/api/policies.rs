@@ -122,7 +122,9 @@ fn subresources_connections_and_collections_are_asked_about() {
     );
     let exec = "object.kind == 'PodExecOptions' && object.command != ['rm'] && request.operation == 'CONNECT'";
     policy("exec", "", &["pods/exec"], &["CONNECT"], exec);
-    policy("token", "", &["serviceaccounts/token"], &["CREATE"], "object.spec.expirationSeconds > 700");
+    // The status that a client sends is not its.
+    let lasts = "object.spec.expirationSeconds > 700 && object.status.token == ''";
+    policy("token", "", &["serviceaccounts/token"], &["CREATE"], lasts);
     assert_eq!(create(&server, CRONTABS, &crontab("a")).status, 201);
     let scale = json!({"spec": {"replicas": 3}}).to_string();
     let answer = server.send("PATCH", &format!("{CRONTABS}/a/scale"), &[MERGE], Some(scale.as_bytes()));
@@ -162,10 +164,28 @@ fn subresources_connections_and_collections_are_asked_about() {
     }
     let account = "/api/v1/namespaces/default/serviceaccounts";
     make(&server, account, &json!({"metadata": {"name": "x"}}));
-    let token =
-        |seconds: u32| create(&server, &format!("{account}/x/token"), &json!({"spec": {"expirationSeconds": seconds}}));
-    check_denied(&token(600), "token", "failed expression: object.spec.expirationSeconds > 700");
+    let token = |seconds: u32| {
+        let status = json!({"token": "mine", "expirationTimestamp": "2030-01-01T00:00:00Z"});
+        let request = json!({"spec": {"expirationSeconds": seconds}, "status": status});
+        create(&server, &format!("{account}/x/token"), &request)
+    };
+    check_denied(&token(600), "token", &format!("failed expression: {lasts}"));
     assert_eq!(token(800).status, 201);
+}
+
+#[test]
+fn nobody_is_asked_about_the_endpoints_of_a_service_that_goes() {
+    let (server, _folder) = start();
+    let constraints = rules("", &["endpoints"], &["DELETE"]);
+    let spec = json!({"matchConstraints": constraints, "validations": [{"expression": "false"}]});
+    enforce(&server, "p", spec, json!({}));
+    let [services, endpoints] = ["services", "endpoints"].map(|plural| format!("/api/v1/namespaces/default/{plural}"));
+    make(&server, &services, &json!({"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}}));
+    make(&server, &endpoints, &json!({"metadata": {"name": "s"}}));
+    let own = format!("{endpoints}/s");
+    check_denied(&server.send("DELETE", &own, &[], None), "p", "failed expression: false");
+    assert_eq!(server.send("DELETE", &format!("{services}/s"), &[], None).status, 200);
+    assert_eq!(server.send("GET", &own, &[], None).status, 404);
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::server::{Answer, Folder, Server};
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 const JSON: (&str, &str) = ("Content-Type", "application/json");
+const MERGE: (&str, &str) = ("Content-Type", "application/merge-patch+json");
 
 fn start() -> (Server, Folder) {
     let folder = Folder::for_test();
@@ -79,6 +80,52 @@ fn who_names_parameters_of_a_policy_may_read_them() {
     make(&server, &format!("{RBAC}/clusterroles"), &role("maps", &rules));
     make(&server, &format!("{RBAC}/clusterrolebindings"), &binding("maps", "ClusterRole", "maps", "jane"));
     assert_eq!(send(bindings, &bound).0, 201);
+    // At each update anew, whatever it changes.
+    let label = |resource: &str, name: &str, value: &str| {
+        let (path, headers) = (format!("{POLICIES}/{resource}/{name}"), [MERGE, ("Impersonate-User", "jane")]);
+        let label = json!({"metadata": {"labels": {"a": value}}}).to_string();
+        server.send("PATCH", &path, &headers, Some(label.as_bytes())).status
+    };
+    assert_eq!(label(bindings, "b", "b"), 200);
+    assert_eq!(server.send("DELETE", &format!("{RBAC}/clusterrolebindings/maps"), &[], None).status, 200);
+    assert_eq!((label("validatingadmissionpolicies", "p", "c"), label(bindings, "b", "c")), (200, 422));
+}
+
+#[test]
+fn parts_of_a_claims_status_take_rights_of_their_own() {
+    const CLAIMS: &str = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims";
+    let (server, _folder) = start();
+    let grant = |name: &str, part: &str, verb: &str| {
+        let rules = json!([{"apiGroups": ["resource.k8s.io"], "resources": [part], "verbs": [verb]}]);
+        make(&server, &format!("{RBAC}/clusterroles"), &role(name, &rules));
+        make(&server, &format!("{RBAC}/clusterrolebindings"), &binding(name, "ClusterRole", name, "jane"));
+    };
+    grant("status", "resourceclaims/status", "patch");
+    let request = json!({"name": "r", "exactly": {"deviceClassName": "c"}});
+    make(&server, CLAIMS, &json!({"metadata": {"name": "c"}, "spec": {"devices": {"requests": [request]}}}));
+    let patch = |status: Value| {
+        let (path, headers) = (format!("{CLAIMS}/c/status"), [MERGE, ("Impersonate-User", "jane")]);
+        let answer = server.send("PATCH", &path, &headers, Some(json!({"status": status}).to_string().as_bytes()));
+        (answer.status, answer.json()["message"].as_str().unwrap_or_default().to_owned())
+    };
+    let invalid = |why: &str| (422, format!("ResourceClaim.resource.k8s.io \"c\" is invalid: {why}"));
+    let result = json!({"request": "r", "driver": "d.example.com", "pool": "p", "device": "x"});
+    let allocation = json!({"allocation": {"devices": {"results": [result]}}});
+    let why = "status.allocation: Forbidden: changing status.allocation or status.reservedFor requires \
+               resource=\"resourceclaims/binding\", verb=\"patch\" permission: resourceclaims.resource.k8s.io is forbidden: \
+               User \"jane\" cannot patch resource \"resourceclaims/binding\" in API group \"resource.k8s.io\" at the cluster \
+               scope";
+    assert_eq!(patch(allocation.clone()), invalid(why));
+    grant("binding", "resourceclaims/binding", "patch");
+    assert_eq!(patch(allocation), (200, String::new()));
+    let report = json!({"devices": [{"driver": "d.example.com", "pool": "p", "device": "x", "data": {"a": 1}}]});
+    let why = "status.devices: Forbidden: changing status.devices requires resource=\"resourceclaims/driver\", \
+               verb=\"[arbitrary-node:patch]\" permission: resourceclaims.resource.k8s.io \"d.example.com\" is forbidden: User \
+               \"jane\" cannot arbitrary-node:patch resource \"resourceclaims/driver\" in API group \"resource.k8s.io\" in the \
+               namespace \"default\"";
+    assert_eq!(patch(report.clone()), invalid(why));
+    grant("driver", "resourceclaims/driver", "arbitrary-node:patch");
+    assert_eq!(patch(report), (200, String::new()));
 }
 
 #[test]

@@ -130,6 +130,35 @@ fn names_of_files_are_not_for_what_clients_make() {
 }
 
 #[test]
+fn names_of_files_are_warned_of_where_they_are_not_refused() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory", "--emulated-version=1.36"]);
+    let warning = "299 - \"metadata.name: names ending with \\\".static.k8s.io\\\" are reserved for static manifest-based \
+                   configurations and cannot be managed via the API\"";
+    let [policy, binding] = policy(
+        "ValidatingAdmissionPolicy",
+        ("", "configmaps"),
+        json!({"validations": [{"expression": "true"}]}),
+        json!({"validationActions": ["Deny"]}),
+    );
+    let webhooks = json!({"metadata": {"name": "w.static.k8s.io"}, "webhooks": []});
+    for (resource, object) in [
+        ("validatingadmissionpolicies", policy),
+        ("validatingadmissionpolicybindings", binding),
+        ("validatingwebhookconfigurations", webhooks.clone()),
+        ("mutatingwebhookconfigurations", webhooks),
+    ] {
+        let made = create(&server, &format!("{GROUP}/{resource}"), &object);
+        assert_eq!((made.status, made.header("warning")), (201, warning), "{resource}");
+        let path = format!("{GROUP}/{resource}/{}", object["metadata"]["name"].as_str().unwrap_or_default());
+        let label = json!({"metadata": {"labels": {"a": "b"}}}).to_string();
+        let merge = [("Content-Type", "application/merge-patch+json")];
+        let changed = server.send("PATCH", &path, &merge, Some(label.as_bytes()));
+        assert_eq!((changed.status, changed.header("warning")), (200, warning), "{resource}");
+    }
+}
+
+#[test]
 fn a_server_does_not_start_with_a_policy_that_it_could_not_enforce() {
     let folder = Folder::for_test();
     let [policy, mut binding] = policy(

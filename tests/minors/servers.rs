@@ -491,6 +491,12 @@ fn gates_of_beta_and_alpha_features_are_asked() {
         answer.contains("derivedAttributes\":[")
     };
     assert!(!keeps_derived(&newest) && keeps_derived(&Server::gated("1.37", "DRADerivedAttributes=true")));
+    // What is dropped is not refused.
+    let admin = DERIVED.replace("derivedAttributes: [{name: a.example.com/b, expression: '1'}]", "adminAccess: true");
+    let refused = Server::start("1.34").ask("POST", DEVICES, &admin);
+    assert!(refused.starts_with("HTTP/1.1 422") && refused.contains("admin access to devices"), "{refused}");
+    let dropped = Server::gated("1.34", "DRAAdminAccess=false").ask("POST", DEVICES, &admin);
+    assert!(dropped.starts_with("HTTP/1.1 201") && !dropped.contains("adminAccess"), "{dropped}");
 }
 
 #[test]

@@ -91,6 +91,7 @@ use kind::{CONNECTING_VERBS, SINGLE_VERBS};
 pub use crate::types::show_internal;
 pub use decode::decode;
 pub use devices::{AdminAccess, admin_access, check_admin_access};
+pub use devices::{allocated_node, changed_drivers, changes_binding};
 pub use foreign::{Foreign, foreign};
 pub use kind::{Action, Computed, Form, Initial, Kind, Part, Review, SCALE, ServiceObject};
 pub use older::forget_newer;

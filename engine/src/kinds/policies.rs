@@ -58,6 +58,10 @@ impl Strategy for BindingStrategy {
         (self.validate)(new)
     }
 
+    fn warnings(&self, version: &ServedVersion, _: Subresource, new: &Value, old: Option<&Value>) -> Vec<String> {
+        static_names::warnings(version, new, old)
+    }
+
     fn allows_unconditional_update(&self) -> bool {
         false
     }

@@ -15,10 +15,19 @@ pub fn check_new_name(version: &ServedVersion, object: &Value) -> Option<Error> 
     let metadata = root.field("metadata");
     let name = metadata.field("name");
     let is_reserved = version.minor.opens(Gate::ManifestBasedAdmissionControlConfig);
-    (is_reserved && name.text().ends_with(STATIC_SUFFIX)).then(|| {
-        name.invalid(format!(
-            "names ending with {STATIC_SUFFIX:?} are reserved for static manifest-based configurations and cannot be managed \
-             via the API"
-        ))
-    })
+    (is_reserved && name.text().ends_with(STATIC_SUFFIX)).then(|| name.invalid(reserved()))
+}
+
+/// Warns of an object with such a name: of a new one where it is not refused, of others at each update.
+pub fn warnings(version: &ServedVersion, new: &Value, old: Option<&Value>) -> Vec<String> {
+    let is_refused = old.is_none() && version.minor.opens(Gate::ManifestBasedAdmissionControlConfig);
+    let is_told = !is_refused && new.str_at(&["metadata", "name"]).ends_with(STATIC_SUFFIX);
+    is_told.then(|| format!("metadata.name: {}", reserved())).into_iter().collect()
+}
+
+fn reserved() -> String {
+    format!(
+        "names ending with {STATIC_SUFFIX:?} are reserved for static manifest-based configurations and cannot be managed \
+         via the API"
+    )
 }

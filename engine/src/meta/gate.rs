@@ -208,6 +208,8 @@ pub enum Gate {
     CsiVolumeHealth,
     /// `podPreemptionPolicy` of nodes.
     InPlacePodVerticalScalingSchedulerPreemption,
+    /// Rights of their own for parts of the status of claims.
+    DraResourceClaimGranularStatusAuthorization,
 }
 
 /// The gates that were set.
@@ -218,7 +220,7 @@ pub struct Gates {
 }
 
 /// The gates, as `--feature-gates` names them, in the order of their declaration.
-pub(super) const NAMES: [(Gate, &str); 101] = [
+pub(super) const NAMES: [(Gate, &str); 102] = [
     (Gate::ApiResponseCompression, "APIResponseCompression"),
     (Gate::AllowUnsafeMalformedObjectDeletion, "AllowUnsafeMalformedObjectDeletion"),
     (Gate::AtomicWriteVolumeUserFields, "AtomicWriteVolumeUserFields"),
@@ -320,6 +322,7 @@ pub(super) const NAMES: [(Gate, &str); 101] = [
     (Gate::TaintTolerationComparisonOperators, "TaintTolerationComparisonOperators"),
     (Gate::CsiVolumeHealth, "CSIVolumeHealth"),
     (Gate::InPlacePodVerticalScalingSchedulerPreemption, "InPlacePodVerticalScalingSchedulerPreemption"),
+    (Gate::DraResourceClaimGranularStatusAuthorization, "DRAResourceClaimGranularStatusAuthorization"),
 ];
 
 impl Gate {

@@ -32,9 +32,15 @@ impl Admission for AlwaysPullImages {
     }
 
     async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
-        match fault(object).filter(|_| is_concerned(attributes, object)) {
-            None => Ok(()),
-            Some(why) => Err(forbidden(attributes, object, &why)),
+        if !is_concerned(attributes, object) {
+            return Ok(());
+        }
+        let refusals = faults(object).into_iter().map(|why| forbidden(attributes, object, &why).message);
+        // Several refusals in one are an error of the server, as is one.
+        match refusals.collect::<Vec<_>>().as_slice() {
+            [] => Ok(()),
+            [one] => Err(Status::plain(500, one)),
+            several => Err(Status::plain(500, &format!("[{}]", several.join(", ")))),
         }
     }
 }
@@ -64,29 +70,30 @@ fn pull_always(pod: &mut Value) {
     }
 }
 
-/// The error for the first container or volume with another pull policy.
-fn fault(pod: &Value) -> Option<String> {
+/// The errors of containers and volumes with another pull policy.
+fn faults(pod: &Value) -> Vec<String> {
     let spec = Path::new("spec");
-    let told = |policy: &str, path: &Path<'_>| {
-        (policy != ALWAYS).then(|| Error::not_supported(path, policy, &[ALWAYS]).to_string())
+    let mut faults = Vec::new();
+    let mut check = |policy: &str, path: &Path<'_>| {
+        if policy != ALWAYS {
+            faults.push(Error::not_supported(path, policy, &[ALWAYS]).to_string());
+        }
     };
     for list in CONTAINERS {
         let path = spec.child(list);
         for (index, container) in pod.items_at(&["spec", list]).iter().enumerate() {
             let path = path.index(index);
-            let fault = told(container.str_at(&["imagePullPolicy"]), &path.child("imagePullPolicy"));
-            if fault.is_some() {
-                return fault;
-            }
+            check(container.str_at(&["imagePullPolicy"]), &path.child("imagePullPolicy"));
         }
     }
     let path = spec.child("volumes");
-    pod.items_at(&["spec", "volumes"]).iter().enumerate().find_map(|(index, volume)| {
-        let image = volume.get("image")?;
-        let (path, policy) = (path.index(index), image.str_at(&["pullPolicy"]));
+    for (index, volume) in pod.items_at(&["spec", "volumes"]).iter().enumerate() {
+        let Some(image) = volume.get("image") else { continue };
+        let path = path.index(index);
         let path = path.child("image");
-        told(policy, &path.child("pullPolicy"))
-    })
+        check(image.str_at(&["pullPolicy"]), &path.child("pullPolicy"));
+    }
+    faults
 }
 
 #[cfg(test)]
@@ -98,10 +105,12 @@ mod tests {
     fn every_image_is_pulled() {
         let text = "spec: {containers: [{name: c, image: i, imagePullPolicy: Never}], volumes: [{name: v, image: {}}]}";
         let mut pod = yaml::decode(text.as_bytes()).expect("the test is YAML");
-        let told = "spec.containers[0].imagePullPolicy: Unsupported value: \"Never\": supported values: \"Always\"";
-        assert_eq!(fault(&pod).as_deref(), Some(told));
+        let container =
+            "spec.containers[0].imagePullPolicy: Unsupported value: \"Never\": supported values: \"Always\"";
+        let volume = "spec.volumes[0].image.pullPolicy: Unsupported value: \"\": supported values: \"Always\"";
+        assert_eq!(faults(&pod), [container, volume]);
         pull_always(&mut pod);
-        assert_eq!(fault(&pod), None);
+        assert!(faults(&pod).is_empty());
         assert_eq!(images(&pod), HashSet::from(["i"]));
     }
 }

@@ -20,6 +20,8 @@ use crate::value::{Value, base64, go_quote};
 const GROUP: &str = "certificates.k8s.io";
 const REQUESTS: &str = "certificatesigningrequests";
 const POD_REQUESTS: &str = "podcertificaterequests";
+/// The metadata that the garbage collector may change.
+const OF_COLLECTOR: [&str; 4] = ["ownerReferences", "finalizers", "selfLink", "managedFields"];
 /// The signer of the client certificates of this server.
 const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
 
@@ -156,6 +158,18 @@ impl Admission for CertificateSubjectRestriction {
     }
 }
 
+/// Whether an update changes only what the garbage collector changes: owners and finalizers.
+fn is_collected(new: &Value, old: &Value) -> bool {
+    let rest = |object: &Value| {
+        let mut rest = object.clone();
+        if let Some(metadata) = rest.get_mut("metadata").and_then(Value::as_object_mut) {
+            OF_COLLECTOR.iter().for_each(|name| _ = metadata.remove(name));
+        }
+        rest
+    };
+    semantic::equal_untyped(Some(&rest(new)), Some(&rest(old)))
+}
+
 pub struct ClusterTrustBundleAttest {
     pub authorizer: Arc<dyn Authorizer>,
 }
@@ -175,9 +189,8 @@ impl Admission for ClusterTrustBundleAttest {
         if !is_part(attributes, "clustertrustbundles", "") || signer.is_empty() {
             return Ok(());
         }
-        // An update that leaves the spec unchanged, as by the garbage collector, attests nothing
-        // new.
-        if attributes.old.is_some_and(|old| semantic::equal_untyped(old.get("spec"), object.get("spec"))) {
+        // An update by the garbage collector attests nothing new.
+        if attributes.old.is_some_and(|old| is_collected(object, old)) {
             return Ok(());
         }
         if may(&*self.authorizer, attributes.user, "attest", signer).await {
@@ -185,5 +198,23 @@ impl Admission for ClusterTrustBundleAttest {
         } else {
             Err(refused(attributes, object, "attest for", signer))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::yaml;
+
+    #[test]
+    fn the_garbage_collector_changes_owners_and_finalizers_alone() {
+        let is_collected = |new: &str, old: &str| {
+            let [new, old] = [new, old].map(|text| yaml::decode(text.as_bytes()).expect("the test is YAML"));
+            is_collected(&new, &old)
+        };
+        let old = "{metadata: {name: a, finalizers: [x/y], labels: {}}, spec: {signerName: s}}";
+        assert!(is_collected("{metadata: {name: a, managedFields: [{}]}, spec: {signerName: s}}", old));
+        assert!(!is_collected("{metadata: {name: a, labels: {k: v}}, spec: {signerName: s}}", old));
+        assert!(!is_collected("{metadata: {name: a}, spec: {signerName: t}}", old));
     }
 }

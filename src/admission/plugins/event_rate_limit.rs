@@ -49,10 +49,9 @@ impl LimitScope {
     }
 }
 
-/// The source of an event and its object, concatenated, for both versions of events.
+/// The source of an event and its object, concatenated.
 fn source_and_object(event: &Value) -> String {
-    let is_core = event.str_at(&["apiVersion"]) == "v1";
-    let (source, object) = if is_core { ("source", "involvedObject") } else { ("deprecatedSource", "regarding") };
+    let (source, object) = ("source", "involvedObject");
     let parts = [
         event.str_at(&[source, "component"]),
         event.str_at(&[source, "host"]),
@@ -178,7 +177,8 @@ impl Admission for EventRateLimit {
     async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
         let is_write = matches!(attributes.operation, Operation::Create | Operation::Update);
         let version = attributes.version;
-        let is_event = version.names.plural == "events" && ["", "events.k8s.io"].contains(&version.group.as_str());
+        // Events of the group events.k8s.io are not limited.
+        let is_event = version.names.plural == "events" && version.group.is_empty();
         if !is_write || !is_event || attributes.dry_run {
             return Ok(());
         }
@@ -260,12 +260,9 @@ mod tests {
     }
 
     #[test]
-    fn both_forms_of_an_event_have_the_same_source_and_object() {
-        let core = "{apiVersion: v1, source: {component: c, host: h}, involvedObject: {kind: Pod, name: p}}";
-        let new = "{apiVersion: events.k8s.io/v1, deprecatedSource: {component: c, host: h}, \
-                   regarding: {kind: Pod, name: p}}";
-        let [core, new] = [core, new].map(|text| yaml::decode(text.as_bytes()).expect("the test is YAML"));
-        assert_eq!(source_and_object(&core), "chPodp");
-        assert_eq!(source_and_object(&new), "chPodp");
+    fn an_event_has_a_source_and_an_object() {
+        let event = "{apiVersion: v1, source: {component: c, host: h}, involvedObject: {kind: Pod, name: p}}";
+        let event = yaml::decode(event.as_bytes()).expect("the test is YAML");
+        assert_eq!(source_and_object(&event), "chPodp");
     }
 }

@@ -27,9 +27,7 @@ impl Admission for PodTopologyLabels {
         let node = match attributes.subresource {
             _ if !is_write || !is_pods => return Ok(()),
             "" => object.str_at(&["spec", "nodeName"]),
-            "binding" if matches!(object.str_at(&["target", "kind"]), "" | "Node") => {
-                object.str_at(&["target", "name"])
-            }
+            "binding" if object.str_at(&["target", "kind"]) == "Node" => object.str_at(&["target", "name"]),
             _ => return Ok(()),
         };
         if node.is_empty() {

@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 
 use super::policy::{PodSecurityLevel, Standard};
+use crate::meta::minor::Minor;
 use crate::value::{Value, go_quote};
 use crate::work;
 
@@ -27,7 +28,7 @@ const CAPABILITIES: [&str; 13] = [
     "SYS_CHROOT",
 ];
 /// Safe sysctls, each with the minor version that added it.
-const SYSCTLS: [(&str, u32); 12] = [
+const SYSCTLS: [(&str, u32); 14] = [
     ("kernel.shm_rmid_forced", 0),
     ("net.ipv4.ip_local_port_range", 0),
     ("net.ipv4.tcp_syncookies", 0),
@@ -40,6 +41,8 @@ const SYSCTLS: [(&str, u32); 12] = [
     ("net.ipv4.tcp_keepalive_probes", 29),
     ("net.ipv4.tcp_rmem", 32),
     ("net.ipv4.tcp_wmem", 32),
+    ("net.ipv4.tcp_slow_start_after_idle", 37),
+    ("net.ipv4.tcp_notsent_lowat", 37),
 ];
 const SELINUX_TYPES: [&str; 4] = ["", "container_t", "container_init_t", "container_kvm_t"];
 const SELINUX_ENGINE: (&str, u32) = ("container_engine_t", 31);
@@ -121,9 +124,10 @@ const RESTRICTED: [PodCheck; 7] = [
     required_seccomp,
 ];
 
-/// The violations of `standard` by a pod.
-pub fn violations(standard: Standard, metadata: &Value, spec: &Value) -> Vec<Violation> {
-    let pod = CheckedPod { metadata, spec, minor: standard.minor.unwrap_or(u32::MAX) };
+/// The violations of `standard` by a pod. No standard is newer than the minor version that the server speaks.
+pub fn violations(standard: Standard, spoken: Minor, metadata: &Value, spec: &Value) -> Vec<Violation> {
+    let newest = u32::from(spoken.number());
+    let pod = CheckedPod { metadata, spec, minor: standard.minor.map_or(newest, |minor| minor.min(newest)) };
     let is_restricted = standard.level == PodSecurityLevel::Restricted;
     if standard.level == PodSecurityLevel::Privileged {
         return Vec::new();

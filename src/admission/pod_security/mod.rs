@@ -15,6 +15,7 @@ use async_trait::async_trait;
 use super::{Admission, Attributes, Objects, Operation, ScopedResource, denied_name};
 use crate::meta::Status;
 use crate::meta::field::ErrorList;
+use crate::meta::minor::Minor;
 use crate::value::Value;
 use checks::{Violation, violations};
 use policy::{PodSecurityLevel, PodSecurityPolicy, Standard};
@@ -116,7 +117,8 @@ impl PodSecurity {
             }
             let place = ScopedResource { group: "", plural: "pods", namespace: attributes.name };
             let pods = self.objects.list(place).await?;
-            for warning in warnings_of_pods(attributes.name, new.enforce, &prioritized(&pods, &self.settings)) {
+            let checked = prioritized(&pods, &self.settings);
+            for warning in warnings_of_pods(attributes.name, (new.enforce, attributes.version.minor), &checked) {
                 attributes.told.warn(&warning);
             }
         }
@@ -156,7 +158,7 @@ impl PodSecurity {
         }
         annotate(attributes, "enforce-policy", &policy.enforce.to_string());
         note(attributes, (policy, &faults), metadata, spec);
-        let found = violations(policy.enforce, metadata, spec);
+        let found = violations(policy.enforce, attributes.version.minor, metadata, spec);
         if !found.is_empty() {
             let why = format!("violates PodSecurity \"{}\": {}", policy.enforce, details(&found));
             return Err(Status::forbidden("", "pods", denied_name(attributes, pod), &why));
@@ -210,7 +212,7 @@ fn note(
     if !faults.is_empty() {
         annotate(attributes, "error", &format!("Failed to parse policy: {}", faults.aggregate()));
     }
-    let found = violations(policy.audit, metadata, spec);
+    let found = violations(policy.audit, attributes.version.minor, metadata, spec);
     if !found.is_empty() {
         let why = format!("would violate PodSecurity \"{}\": {}", policy.audit, details(&found));
         annotate(attributes, "audit-violations", &why);
@@ -226,7 +228,7 @@ fn parts(pod: &Value) -> (&Value, &Value) {
 }
 
 fn warn(attributes: &Attributes<'_>, standard: Standard, metadata: &Value, spec: &Value) {
-    let found = violations(standard, metadata, spec);
+    let found = violations(standard, attributes.version.minor, metadata, spec);
     if !found.is_empty() {
         attributes.told.warn(&format!("would violate PodSecurity \"{standard}\": {}", details(&found)));
     }
@@ -257,12 +259,12 @@ fn is_significant(new: &Value, old: &Value) -> bool {
 
 /// The warnings about existing pods when a namespace raises its level: for each set of reasons the
 /// first pod and how many others there are. `pods` are in the order in which they are checked.
-fn warnings_of_pods(namespace: &str, standard: Standard, pods: &[&Value]) -> Vec<String> {
+fn warnings_of_pods(namespace: &str, (standard, spoken): (Standard, Minor), pods: &[&Value]) -> Vec<String> {
     let mut by_reason: BTreeMap<String, (String, usize)> = BTreeMap::new();
     for pod in pods.iter().take(PODS_MAX) {
         let (metadata, spec) = parts(pod);
         let reasons: Vec<String> =
-            violations(standard, metadata, spec).into_iter().map(|violation| violation.reason).collect();
+            violations(standard, spoken, metadata, spec).into_iter().map(|violation| violation.reason).collect();
         if reasons.is_empty() {
             continue;
         }
@@ -328,7 +330,25 @@ mod tests {
         let (policy, errors) = PodSecurityPolicy::of(&level, PodSecurityPolicy::default());
         assert!(errors.is_empty());
         let spec = yaml::decode(spec.as_bytes()).expect("the test is YAML");
-        assert_eq!(details(&violations(policy.enforce, &Value::Null, &spec)), expected, "{spec:?}");
+        let found = violations(policy.enforce, Minor::default(), &Value::Null, &spec);
+        assert_eq!(details(&found), expected, "{spec:?}");
+    }
+
+    #[test]
+    fn the_newest_standard_is_that_of_the_minor_that_is_spoken() {
+        let spec = "securityContext: {sysctls: [{name: net.ipv4.tcp_notsent_lowat}, {name: net.ipv4.tcp_rmem}]}";
+        let spec = yaml::decode(spec.as_bytes()).expect("the test is YAML");
+        let found = |version: &str, spoken: Minor| {
+            let standard = Standard::parse("baseline", version).expect("it is a standard");
+            details(&violations(standard, spoken, &Value::Null, &spec))
+        };
+        let one = "forbidden sysctls (net.ipv4.tcp_notsent_lowat)";
+        let both = "forbidden sysctls (net.ipv4.tcp_notsent_lowat, net.ipv4.tcp_rmem)";
+        assert_eq!(found("latest", Minor::of(37)), "");
+        assert_eq!(found("v1.36", Minor::of(37)), one);
+        assert_eq!(found("latest", Minor::of(36)), one);
+        assert_eq!(found("v1.37", Minor::of(36)), one);
+        assert_eq!(found("v1.37", Minor::of(31)), both);
     }
 
     #[test]
@@ -363,7 +383,7 @@ mod tests {
         };
         let pods = [pod("a", "kata"), pod("b", "gvisor"), pod("c", "''"), pod("d", "kata")];
         assert_eq!(
-            warnings_of_pods("n", policy.enforce, &prioritized(&pods, &settings)),
+            warnings_of_pods("n", (policy.enforce, Minor::NEWEST), &prioritized(&pods, &settings)),
             [
                 "existing pods in namespace \"n\" violate the new PodSecurity enforce level \"baseline:latest\"",
                 "b (and 1 other pod): host namespaces",

@@ -70,11 +70,11 @@ impl Mode {
             Mode::AssociatedNode => {
                 let own = requestor.extra.get(UserInfo::NODE_NAME).map(Vec::as_slice);
                 let is_own = matches!(own, Some([own]) if Some(own.as_str()) == node);
-                name_alone && is_own && account_of(&requestor.name).is_some()
+                name_alone && is_own && requestor.account().is_some()
             }
             Mode::ArbitraryNode => name_alone && node.is_some(),
-            Mode::ServiceAccount => name_alone && account_of(&wanted.name).is_some(),
-            Mode::UserInfo => node.is_none() && account_of(&wanted.name).is_none(),
+            Mode::ServiceAccount => name_alone && wanted.account().is_some(),
+            Mode::UserInfo => node.is_none() && wanted.account().is_none(),
             Mode::Legacy => true,
         }
     }
@@ -243,7 +243,7 @@ impl ModeChecks<'_> {
             let name = if self.mode == Mode::AssociatedNode { "*" } else { node };
             return self.authorize(&Attributes::Resource(ResourceAttributes { resource: "nodes", name, ..of })).await;
         }
-        if let Some((namespace, name)) = account_of(&wanted.name) {
+        if let Some((namespace, name)) = wanted.account() {
             if wanted.groups.is_empty() {
                 user.groups = UserInfo::account_groups(namespace);
             }
@@ -361,14 +361,6 @@ fn check_domain_prefixed_path(key: &str) -> ErrorList {
 /// The node whose user this is.
 fn node_of(user: &str) -> Option<&str> {
     user.strip_prefix(NODE_PREFIX).filter(|name| names::name_is_dns1123_subdomain(name, false).is_empty())
-}
-
-/// The namespace and the name of the account whose user this is.
-fn account_of(user: &str) -> Option<(&str, &str)> {
-    let (namespace, name) = user.strip_prefix("system:serviceaccount:")?.split_once(':')?;
-    let is_account =
-        names::is_dns1123_label(namespace).is_empty() && names::name_is_dns1123_subdomain(name, false).is_empty();
-    is_account.then_some((namespace, name))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The conditions of a write: the revision and uid that its sender has seen, and the other objects that it depends on.
 
+use crate::auth::UserInfo;
 use crate::kinds;
 use crate::meta::field::{self, ErrorList, Path};
 use crate::meta::{Revision, Status, parse_uint};
@@ -32,10 +33,11 @@ impl Registry {
         Ok(guards)
     }
 
-    /// The requirements of an object that its namespace does not meet.
+    /// The requirements of a prepared object that its namespace, or the user's rights, do not meet.
     pub(super) async fn unmet_demands(
         &self,
         target: &Target,
+        (user, verb): (&UserInfo, &str),
         object: &Value,
         old: Option<&Value>,
     ) -> Result<ErrorList, Status> {
@@ -43,6 +45,17 @@ impl Registry {
         if old.is_some() && target.subresource != Subresource::Status {
             return Ok(ErrorList::new());
         }
+        let mut errors = self.unmet_by_namespace(target, object, old).await?;
+        errors.extend(self.missing_claim_rights(target, (user, verb), object, old).await);
+        Ok(errors)
+    }
+
+    async fn unmet_by_namespace(
+        &self,
+        target: &Target,
+        object: &Value,
+        old: Option<&Value>,
+    ) -> Result<ErrorList, Status> {
         let (group, plural) = (&target.version.group, &target.version.names.plural);
         let Some(access) = kinds::admin_access(group, plural, object, old) else { return Ok(ErrorList::new()) };
         let collection = self.definitions.namespaces();

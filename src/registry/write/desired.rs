@@ -73,6 +73,14 @@ impl Desired<'_> {
 }
 
 impl Desired<'_> {
+    /// The verb of the request, in the terms of authorization.
+    pub(super) fn verb(&self) -> &'static str {
+        match self {
+            Desired::Patched(_) | Desired::Scaled(ScaleRequest::Patch(_)) => "patch",
+            _ => "update",
+        }
+    }
+
     /// The source of the object's bytes.
     pub(super) fn origin(&self, subresource: Subresource) -> TextOrigin<'_> {
         match self {

@@ -146,11 +146,12 @@ impl Registry {
             fill_new(&mut new, &now, target.resource.strategy);
         }
         let claims = self.allocate(target, &mut new, old, dry_run).await?;
-        let unmet = self.unmet_demands(target, &new, old).await?;
-        let mut new = {
+        let outcome = {
             let writer = Writer { user: &|| user.encode(), now: &now, shares_labels };
-            prepared(target, (new, unmet), old, (&writer, kept.texts()), warnings)?
+            prepared(target, new, old, (&writer, kept.texts()), warnings)
         };
+        let unmet = self.unmet_demands(target, (user, write.desired.verb()), &outcome.object, old).await?;
+        let mut new = valid(target, outcome, unmet, warnings)?;
         self.check_parameters(target, user, &new, old).await?;
         let name = new.str_at(&["metadata", "name"]).to_owned();
         if let Some(old) = old {
@@ -276,14 +277,14 @@ fn unlabelled(target: &Target, write: &RequestedWrite<'_>, is_new: bool, object:
     shares.then(|| object.clone())
 }
 
-/// The object, prepared and valid; `unmet` are the errors that follow from other stored objects. Errors: 422.
+/// The object, prepared, with its errors.
 fn prepared(
     target: &Target,
-    (mut new, unmet): (Value, ErrorList),
+    mut new: Value,
     old: Option<&Value>,
     (by, texts): (&Writer<'_>, RawFieldTexts<'_>),
-    warnings: &mut Warnings,
-) -> Result<Value, Status> {
+    warnings: &Warnings,
+) -> write::Outcome {
     // The sent object has them; Go decodes the result of admission or apply again.
     target.resource.strategy.set_times(&mut new, by.now);
     let (version, subresource) = (&*target.version, target.subresource);
@@ -294,14 +295,23 @@ fn prepared(
     };
     let mut outcome = run(new);
     let is_told = |empty: &Empty| tells_empty(write.strategy, empty);
-    let valid = warnings.with_empty(&outcome.object, outcome.errors, is_told, |sent| run(sent).errors);
-    outcome.errors = unmet;
-    outcome.errors.extend(valid);
+    outcome.errors = warnings.with_empty(&outcome.object, outcome.errors, is_told, |sent| run(sent).errors);
+    outcome
+}
+
+/// The object, which is valid; `errors` are those that follow from other objects and from the user. Errors: 422.
+fn valid(
+    target: &Target,
+    outcome: write::Outcome,
+    mut errors: ErrorList,
+    warnings: &mut Warnings,
+) -> Result<Value, Status> {
+    errors.extend(outcome.errors);
     warnings.extend(outcome.early_warnings);
     warnings.extend(outcome.ratcheted.iter().map(ToString::to_string));
-    if !outcome.errors.is_empty() {
+    if !errors.is_empty() {
         let (kind, name) = (outcome.object.str_at(&["kind"]), outcome.object.str_at(&["metadata", "name"]));
-        return Err(Status::invalid(target.resource.kind_group(version), kind, name, &outcome.errors));
+        return Err(Status::invalid(target.resource.kind_group(&target.version), kind, name, &errors));
     }
     warnings.extend(outcome.warnings);
     Ok(outcome.object)

@@ -9,6 +9,7 @@ mod selector;
 pub(crate) mod slice;
 mod capacity;
 pub(crate) mod status;
+mod status_rights;
 pub(crate) mod taint;
 
 use std::collections::BTreeSet;
@@ -19,6 +20,7 @@ use crate::value::{Value, json};
 
 pub use names::{driver_name, labels, pool_name, qualified_name, request_reference, uid};
 pub use selector::selectors;
+pub use status_rights::{allocated_node, changed_drivers, changes_binding};
 
 pub const REQUESTS_MAX: usize = 32;
 pub const CONFIGS_MAX: usize = 32;

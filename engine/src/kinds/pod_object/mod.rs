@@ -29,6 +29,7 @@ pub mod priority;
 pub mod tolerations;
 pub mod namespace_tolerations;
 pub mod runtime_class;
+pub mod references;
 pub mod service_account;
 pub mod topology;
 pub mod resize_admission;

@@ -7,7 +7,9 @@ use thiserror::Error;
 
 use super::qos;
 use super::runtime_class::{covers, merge_tolerations};
+use crate::meta::unmarshal::UnmarshalError;
 use crate::object;
+use crate::types::{self, decoder::TypedDecoder};
 use crate::value::{Value, json};
 
 const DEFAULTS: &str = "scheduler.alpha.kubernetes.io/defaultTolerations";
@@ -30,8 +32,8 @@ pub enum TolerationsError {
     #[error("{0}")]
     NotJson(String),
     /// The annotation of the namespace is not a list of tolerations.
-    #[error("json: cannot unmarshal into Go value of type {0}")]
-    NotTolerations(&'static str),
+    #[error(transparent)]
+    NotTolerations(#[from] UnmarshalError),
     /// The pod tolerates more than this scope, `namespace` or `cluster`, allows.
     #[error("pod tolerations (possibly merged with namespace default tolerations) conflict with its {0} whitelist")]
     Conflict(&'static str),
@@ -88,16 +90,11 @@ fn tolerations(namespace: &Value, annotation: &str) -> Result<Option<Vec<Value>>
     if text.is_empty() {
         return Ok(Some(Vec::new()));
     }
-    match json::decode(text.as_bytes()).map_err(|error| TolerationsError::NotJson(error.to_string()))? {
-        Value::Array(tolerations) if tolerations.iter().all(|toleration| toleration.as_object().is_some()) => {
-            Ok(Some(tolerations))
-        }
-        Value::Null => Ok(Some(Vec::new())),
-        other => {
-            let wrong = if let Value::Array(_) = other { "v1.Toleration" } else { "[]v1.Toleration" };
-            Err(TolerationsError::NotTolerations(wrong))
-        }
-    }
+    let list = json::decode(text.as_bytes()).map_err(|error| TolerationsError::NotJson(error.to_string()))?;
+    TypedDecoder::run(|typed| typed.list(&list, "[]v1.Toleration", |_, _| Ok(())))?;
+    let message = types::message_named("core.v1", "Toleration");
+    let tolerations = list.items_at(&[]).iter().map(|toleration| Ok(message.decode(toleration)?.0));
+    tolerations.collect::<Result<_, _>>().map(Some)
 }
 
 #[cfg(test)]
@@ -155,6 +152,14 @@ mod tests {
                 .is_err_and(|why| why.to_string().ends_with("its namespace whitelist"))
         );
         assert!(tolerations(&self::namespace(ALLOWED, "["), ALLOWED).is_err());
+        let refused = |text: &str| {
+            let refused = tolerations(&self::namespace(ALLOWED, text), ALLOWED).expect_err("it is wrong");
+            refused.to_string()
+        };
+        assert_eq!(refused("{}"), "json: cannot unmarshal object into Go value of type []v1.Toleration");
+        assert_eq!(refused("[{}, 1]"), "json: cannot unmarshal number into Go value of type v1.Toleration");
+        let why = "json: cannot unmarshal bool into Go struct field Toleration.key of type string";
+        assert_eq!(refused(r#"[{"key":true}]"#), why);
         // If the namespace has none, those of the cluster apply.
         let check = |tolerations: &str| validate(&pod(tolerations), &read("{}"), &cluster);
         assert_eq!(check("[{key: b}]"), Ok(()));

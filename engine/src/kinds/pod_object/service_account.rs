@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use thiserror::Error;
 
+use super::references;
 use crate::kinds::defaults::structure;
 use crate::kinds::pod::annotations::MIRROR;
 use crate::object;
@@ -112,7 +113,7 @@ pub fn check_mirror(pod: &Value) -> Result<(), &'static str> {
     if !pod.str_at(&["spec", "serviceAccountName"]).is_empty() {
         return Err("a mirror pod may not reference service accounts");
     }
-    if names_secrets(pod) {
+    if references::secrets(pod).next().is_some() {
         return Err("a mirror pod may not reference secrets");
     }
     let sources = |volume: &'_ Value| volume.items_at(&["projected", "sources"]).to_vec();
@@ -122,22 +123,6 @@ pub fn check_mirror(pod: &Value) -> Result<(), &'static str> {
     } else {
         Ok(())
     }
-}
-
-const CONTAINERS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
-
-fn names_secrets(pod: &Value) -> bool {
-    let in_volume = |volume: &Value| {
-        volume.at(&["secret"]).is_some()
-            || volume.items_at(&["projected", "sources"]).iter().any(|source| source.get("secret").is_some())
-    };
-    let in_container = |container: &Value| {
-        container.items_at(&["env"]).iter().any(|env| env.at(&["valueFrom", "secretKeyRef"]).is_some())
-            || container.items_at(&["envFrom"]).iter().any(|env| env.get("secretRef").is_some())
-    };
-    !pod.items_at(&["spec", "imagePullSecrets"]).is_empty()
-        || pod.items_at(&["spec", "volumes"]).iter().any(in_volume)
-        || CONTAINERS.iter().flat_map(|list| pod.items_at(&["spec", list])).any(in_container)
 }
 
 /// The first secret that a pod names and its account does not.
@@ -216,7 +201,7 @@ pub fn check_secrets(pod: &Value, account: &Value, is_ephemeral: bool) -> Result
     };
     let (mountable, owner) = (names("secrets"), account.str_at(&["metadata", "name"]));
     if is_ephemeral {
-        return check_containers(pod, CONTAINERS[2], "ephemeral container", &mountable, owner);
+        return check_containers(pod, "ephemeralContainers", "ephemeral container", &mountable, owner);
     }
     for volume in pod.items_at(&["spec", "volumes"]).iter().filter(|volume| volume.get("secret").is_some()) {
         let name = volume.str_at(&["secret", "secretName"]);
@@ -224,7 +209,7 @@ pub fn check_secrets(pod: &Value, account: &Value, is_ephemeral: bool) -> Result
             return Err(SecretError::Volume { secret: name.to_owned(), account: owner.to_owned() });
         }
     }
-    for (list, what) in [(CONTAINERS[0], "init container"), (CONTAINERS[1], "container")] {
+    for (list, what) in [("initContainers", "init container"), ("containers", "container")] {
         check_containers(pod, list, what, &mountable, owner)?;
     }
     let pulling = names("imagePullSecrets");
@@ -380,7 +365,12 @@ spec:
             |spec: &str, expected| assert_eq!(check_mirror(&read(&format!("spec: {spec}"))), expected, "{spec}");
         check("{containers: []}", Ok(()));
         check("{serviceAccountName: a}", Err("a mirror pod may not reference service accounts"));
-        check("{imagePullSecrets: [{name: a}]}", Err("a mirror pod may not reference secrets"));
+        let secrets = Err("a mirror pod may not reference secrets");
+        check("{imagePullSecrets: [{name: a}]}", secrets);
+        check("{imagePullSecrets: [{}]}", Ok(()));
+        check("{volumes: [{azureFile: {secretName: a}}]}", secrets);
+        check("{volumes: [{iscsi: {secretRef: {name: a}}}]}", secrets);
+        check("{volumes: [{csi: {driver: d, nodePublishSecretRef: {name: a}}}]}", secrets);
         check(
             "{volumes: [{projected: {sources: [{serviceAccountToken: {}}]}}]}",
             Err("a mirror pod may not use ServiceAccountToken volume projections"),

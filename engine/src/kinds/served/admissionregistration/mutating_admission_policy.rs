@@ -63,6 +63,10 @@ impl Strategy for MutatingAdmissionPolicy {
         validate(version.minor, new, Some(old))
     }
 
+    fn warnings(&self, version: &ServedVersion, _: Subresource, new: &Value, old: Option<&Value>) -> Vec<String> {
+        static_names::warnings(version, new, old)
+    }
+
     fn allows_unconditional_update(&self) -> bool {
         false
     }
