@@ -1,7 +1,9 @@
 //! Definitions: names are accepted, definitions established, and those being deleted emptied.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
 use super::changes::Controller;
@@ -13,7 +15,7 @@ use crate::crd::names::{self, condition};
 use crate::crd::strategy::CLEANUP_FINALIZER;
 use crate::crd::{Definition, approval, definition};
 use crate::meta::Status;
-use crate::registry::{DeleteRequest, ListRequest, Registry, Subresource, Target, Warnings};
+use crate::registry::{ListRequest, Registry, Subresource, Target};
 use crate::store::{At, ChangeEvent, Moment, Stored};
 use crate::value::{Value, json};
 
@@ -40,7 +42,7 @@ impl Controller for Definitions {
         } else if change.stored.is_none()
             && let Some((group, _)) = change.collection.as_str().split_once('/')
         {
-            queue.wake(group, Instant::now());
+            queue.wake_early(group, Instant::now());
         }
     }
 
@@ -73,13 +75,19 @@ async fn sync_group(registry: &Arc<Registry>, stored: &[&Arc<Stored>]) -> Result
         if let Some(recorded) = approval::record(&definitions[at], &now) {
             definitions[at] = write(registry, recorded).await?;
         }
-        match finalize(registry, &definitions[at], &now).await? {
-            Progress::Done => {}
-            Progress::Waits if progress == Progress::Failed => {}
-            further => progress = further,
-        }
+        progress = sooner(progress, finalize(registry, &definitions[at], &now).await?);
     }
     Ok(progress)
+}
+
+/// The progress of two definitions: that of the one that must be handled again first.
+fn sooner(one: Progress, other: Progress) -> Progress {
+    match (one, other) {
+        (Progress::Failed, _) | (_, Progress::Failed) => Progress::Failed,
+        (Progress::After(one), Progress::After(other)) => Progress::After(one.min(other)),
+        (Progress::Done, other) | (Progress::Waits, other @ Progress::After(_)) => other,
+        (one, _) => one,
+    }
 }
 
 /// A definition with its resourceVersion.
@@ -125,33 +133,66 @@ async fn finalize(registry: &Arc<Registry>, definition: &Definition, now: &str) 
         marked.set_condition(condition("Terminating", "True", "InstanceDeletionInProgress", message), now);
         marked = write(registry, marked).await?;
     }
-    let emptied = if definition.is_true("Established") {
+    let emptied = if OVERLAPPING.contains(&(definition.spec.group.as_str(), definition.spec.names.plural.as_str())) {
+        let message = "instances overlap with built-in resources in storage";
+        Emptied::Done(condition("Terminating", "False", "OverlappingBuiltInResource", message))
+    } else if definition.is_true("Established") {
         delete_objects(registry, definition).await?
     } else {
         Emptied::Done(condition("Terminating", "False", "NeverEstablished", "resource was never established"))
     };
     match emptied {
         Emptied::Done(condition) => marked.set_condition(condition, now),
-        Emptied::NotYet => return Ok(Progress::Waits),
+        Emptied::NotYet => return wait(registry, &marked, now).await,
         Emptied::Failed(message) => {
             marked.set_condition(condition("Terminating", "True", "InstanceDeletionFailed", &message), now);
             write(registry, marked).await?;
             return Ok(Progress::Failed);
         }
     }
-    let metadata = marked.metadata.make_object();
+    release(&mut marked);
+    write(registry, marked).await?;
+    Ok(Progress::Done)
+}
+
+/// Removes the finalizer that keeps a definition until its objects are gone.
+fn release(definition: &mut Definition) {
+    let metadata = definition.metadata.make_object();
     if let Some(Value::Array(finalizers)) = metadata.get_mut("finalizers") {
         finalizers.retain(|name| name.as_str() != Some(CLEANUP_FINALIZER));
         if finalizers.is_empty() {
             metadata.remove("finalizers");
         }
     }
-    write(registry, marked).await?;
-    Ok(Progress::Done)
 }
 
+/// Waits for objects that their finalizers keep. Once they have stayed for a minute, the condition tells of them; every
+/// minute, what is left is deleted again.
+async fn wait(registry: &Arc<Registry>, definition: &Definition, now: &str) -> Result<Progress, Status> {
+    let since =
+        definition.condition("Terminating").and_then(|known| known.last_transition_time.parse::<Timestamp>().ok());
+    let waited = since.map_or(SignedDuration::ZERO, |since| registry.clock.now().duration_since(since));
+    let left = GONE_WITHIN.saturating_sub(waited.try_into().unwrap_or_default());
+    if !left.is_zero() {
+        return Ok(Progress::After(left));
+    }
+    let message = "could not confirm zero CustomResources remaining: context deadline exceeded";
+    let told = condition("Terminating", "True", "InstanceDeletionCheck", message);
+    if let Some(told) = definition.with_condition(told, now) {
+        write(registry, told).await?;
+    }
+    Ok(Progress::After(GONE_WITHIN))
+}
+
+/// How long objects may stay before the condition tells of them.
+const GONE_WITHIN: Duration = Duration::from_secs(60);
+
+/// Groups and plurals of definitions whose objects would be stored among those of built-in kinds: none is deleted.
+const OVERLAPPING: [(&str, &str); 2] =
+    [("apiregistration.k8s.io", "apiservices"), ("apiextensions.k8s.io", "customresourcedefinitions")];
+
 /// Reasons of `Terminating` that stay until the objects are gone.
-const IN_PROGRESS: [&str; 2] = ["InstanceDeletionInProgress", "InstanceDeletionFailed"];
+const IN_PROGRESS: [&str; 3] = ["InstanceDeletionInProgress", "InstanceDeletionFailed", "InstanceDeletionCheck"];
 
 /// The progress of deleting the objects of a definition.
 enum Emptied {
@@ -170,16 +211,20 @@ async fn delete_objects(registry: &Arc<Registry>, definition: &Definition) -> Re
     // The objects of a built-in kind with that name are not its own.
     let resource = registry.resolve(&definition.spec.group, &names.plural).await?;
     let Some(resource) = resource.filter(|resource| resource.definition.is_some()) else { return Ok(done) };
+    let unlisted = |why: &str| Ok(Emptied::Failed(format!("could not list instances: {why}")));
+    if let Some(fault) = resource.conversion.fault() {
+        let (plural, group) = (&names.plural, &definition.spec.group);
+        return unlisted(&format!("unable to find a custom resource client for {plural}.{group}: {fault}"));
+    }
     let version = Arc::clone(resource.storage());
     let target =
         Target { resource, version, subresource: Subresource::Main, namespace: String::new(), name: String::new() };
     let everything = ListRequest::default();
-    if let Err(status) = registry.list(&target, &everything).await {
-        return Ok(Emptied::Failed(format!("could not list instances: {}", status.message)));
-    }
-    let (options, mut warnings) = (DeleteRequest::default(), Warnings::default());
-    let deleted = registry.delete_collection(&target, &user(), &everything, &options, &mut warnings).await;
-    if let Err(status) = deleted {
+    let page = match registry.list(&target, &everything).await {
+        Ok(page) => page,
+        Err(status) => return unlisted(&status.message),
+    };
+    if let Err(status) = registry.delete_all_unasked(&target, &page).await {
         return Ok(Emptied::Failed(format!("could not issue all deletes: {}", status.message)));
     }
     Ok(if registry.list(&target, &everything).await?.items.is_empty() { done } else { Emptied::NotYet })

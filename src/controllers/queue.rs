@@ -80,6 +80,16 @@ impl<K: Ord + Clone> Queue<K> {
         }
     }
 
+    /// [`Queue::wake`], also for a key that is due later.
+    pub fn wake_early<Q: Ord + ?Sized>(&mut self, key: &Q, now: Instant)
+    where
+        K: Borrow<Q>,
+    {
+        if let Some((key, _)) = self.keys.get_key_value(key) {
+            self.set_due(key.clone(), now + GATHERED_FOR);
+        }
+    }
+
     /// [`Queue::wake`] for every key.
     pub fn wake_all(&mut self, now: Instant) {
         let keys: Vec<K> = self.keys.keys().cloned().collect();

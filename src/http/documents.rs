@@ -321,6 +321,10 @@ async fn served(app: &App) -> Result<Vec<DocumentedVersion>, Status> {
     _ = app.registry.storage.catch_up().await;
     let mut served = Vec::new();
     for resource in app.registry.resources().await? {
+        // Requests for its objects are answered all the same.
+        if resource.definition.as_ref().is_some_and(|definition| !definition.established) {
+            continue;
+        }
         // A kind in two groups is stored in one of them; another resource serves it in the other.
         let own = |version: &&Arc<ServedVersion>| version.group == resource.first().group;
         for version in resource.versions.iter().filter(own) {

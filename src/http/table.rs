@@ -73,8 +73,8 @@ pub struct Columns {
     completion: CompletionReason,
     /// The order of rows, if it is not that of the list.
     order: Option<fn(&Value, &Value) -> Ordering>,
-    /// Whether Go has no printer for the kind: then an empty list has null rows.
-    are_default: bool,
+    /// Whether an empty list has null rows: Go has no printer for the kind, or one that makes no rows for it.
+    has_null_rows: bool,
 }
 
 impl std::fmt::Debug for Columns {
@@ -85,7 +85,7 @@ impl std::fmt::Debug for Columns {
 
 impl Columns {
     pub fn new(definitions: Vec<ColumnDefinition>, cells: Cells) -> Self {
-        Columns { definitions, cells, completion: Box::new(|_| None), order: None, are_default: false }
+        Columns { definitions, cells, completion: Box::new(|_| None), order: None, has_null_rows: false }
     }
 
     /// The columns of a custom kind: its name, then what its definition says, or its age where that says nothing. The
@@ -149,8 +149,8 @@ impl Columns {
         };
         let completion = Box::new(|object: &Value| strategy.completion(object));
         let definitions: Vec<ColumnDefinition> = definitions.collect();
-        let are_default = definitions.iter().map(|column| column.name.as_str()).eq(["Name", CREATED_AT]);
-        Columns { completion, order: strategy.row_order(), are_default, ..Columns::new(definitions, Box::new(cells)) }
+        let has_null_rows = definitions.iter().map(|column| column.name.as_str()).eq(["Name", CREATED_AT]);
+        Columns { completion, order: strategy.row_order(), has_null_rows, ..Columns::new(definitions, Box::new(cells)) }
     }
 
     /// The columns of CustomResourceDefinitions.
@@ -165,10 +165,12 @@ impl Columns {
             ColumnDefinition::new("ShortNames", "string", "Short names", 1),
             ColumnDefinition::new("Established", "boolean", "Established status", 1),
         ];
-        Columns::new(definitions, Box::new(|definition, _| definition_cells(definition)))
+        let columns = Columns::new(definitions, Box::new(|definition, _| definition_cells(definition)));
+        Columns { has_null_rows: true, ..columns }
     }
 
-    /// The columns of a Scale. A built-in kind's Scale has other column types.
+    /// The columns of a Scale. A built-in kind's Scale has other column types. The wanted number of a custom kind is null
+    /// if it is zero, as Go leaves it out.
     pub fn scale(is_built_in: bool) -> Self {
         let (name, age_type) = if is_built_in {
             (ColumnDefinition::new("Name", "string", NAME_DESCRIPTION, 0), "string")
@@ -181,11 +183,12 @@ impl Columns {
             ColumnDefinition::new("Available", "integer", "Number of actual replicas", 0),
             ColumnDefinition::new("Age", age_type, CREATION_DESCRIPTION, 0),
         ];
-        let cells = |scale: &Value, now| {
+        let cells = move |scale: &Value, now| {
             let replicas = |part| scale.at(&[part, "replicas"]).cloned().unwrap_or(Value::Int(0));
+            let wanted = Some(replicas("spec")).filter(|wanted| is_built_in || *wanted != Value::Int(0));
             let age = age(scale.str_at(&["metadata", "creationTimestamp"]), now);
             let name = scale.str_at(&["metadata", "name"]);
-            vec![name.into(), replicas("spec"), replicas("status"), age.unwrap_or_default().into()]
+            vec![name.into(), wanted.unwrap_or_default(), replicas("status"), age.unwrap_or_default().into()]
         };
         Columns::new(definitions, Box::new(cells))
     }
@@ -239,7 +242,7 @@ pub fn table<'a>(
         "apiVersion" => transform.api_version(),
         "metadata" => list_metadata(metadata),
         "columnDefinitions" => definitions,
-        "rows" => if rows.is_empty() && columns.are_default { Value::Null } else { Value::Array(rows) },
+        "rows" => if rows.is_empty() && columns.has_null_rows { Value::Null } else { Value::Array(rows) },
     }
 }
 
@@ -407,6 +410,27 @@ mod tests {
         assert_eq!(rows("rbac.authorization.k8s.io", "roles"), Some(Value::Null));
         assert_eq!(rows("", "limitranges"), Some(Value::Null));
         assert_eq!(rows("", "pods"), Some(Value::Array(Vec::new())));
+    }
+
+    #[test]
+    fn no_definitions_are_null_rows() {
+        let none = std::iter::empty::<&Value>();
+        let table = table(&Columns::definition(), V1, &Value::Null, none, IncludeObject::None, true, now());
+        assert_eq!(table.get("rows"), Some(&Value::Null));
+    }
+
+    #[test]
+    fn a_custom_scale_without_replicas_wants_none() {
+        let wanted = |is_built_in, spec: Value| {
+            let scale = object! { "spec" => spec, "status" => object! { "replicas" => Value::Int(0) } };
+            let cells = (Columns::scale(is_built_in).cells)(&scale, now());
+            (cells[1].clone(), cells[2].clone())
+        };
+        let replicas = |count| object! { "replicas" => Value::Int(count) };
+        assert_eq!(wanted(false, replicas(0)), (Value::Null, Value::Int(0)));
+        assert_eq!(wanted(false, object! {}), (Value::Null, Value::Int(0)));
+        assert_eq!(wanted(false, replicas(2)), (Value::Int(2), Value::Int(0)));
+        assert_eq!(wanted(true, replicas(0)), (Value::Int(0), Value::Int(0)));
     }
 
     #[test]

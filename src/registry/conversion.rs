@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use crate::crd::conversion_review::{ConversionError, ConversionReviewVersion, Review};
 use crate::crd::definition::{ClientConfig, Definition};
+use crate::crd::validate::ca_bundle;
 use crate::value::Value;
 use crate::webhook::{Address, Endpoint, Manner, SERVICE_PORT, WebhookClient, patience};
 
@@ -29,6 +30,8 @@ pub struct ConversionWebhook {
     endpoint: Endpoint,
     /// The review version that is used, of those that the definition lists.
     version: Result<ConversionReviewVersion, ConversionError>,
+    /// Why its certificate bundle can't be used.
+    bundle_fault: Option<String>,
 }
 
 impl Conversion {
@@ -39,10 +42,22 @@ impl Conversion {
             return Conversion::None;
         };
         let Some(config) = &webhook.client_config else { return Conversion::None };
+        let endpoint = endpoint(config);
+        // White space alone counts as no bundle.
+        let is_blank = String::from_utf8_lossy(&endpoint.ca_bundle).trim().is_empty();
         Conversion::Webhook(ConversionWebhook {
-            endpoint: endpoint(config),
+            bundle_fault: if is_blank { None } else { ca_bundle::fault(&endpoint.ca_bundle) },
+            endpoint,
             version: ConversionReviewVersion::choose(&webhook.review_versions),
         })
+    }
+
+    /// Why no object of the resource can be served, in Go's words; `None` if objects can be.
+    pub fn fault(&self) -> Option<&str> {
+        match self {
+            Conversion::None => None,
+            Conversion::Webhook(webhook) => webhook.bundle_fault.as_deref(),
+        }
     }
 
     /// `object` in the version `to` (`group/version`).

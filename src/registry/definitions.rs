@@ -204,6 +204,7 @@ impl Registry {
         resource.definition = Some(StoredDefinition {
             key: Arc::clone(&stored.key),
             revision: stored.revision,
+            established: definition.is_true("Established"),
             terminating: crd::is_terminating(&definition),
         });
         resource.conversion = Conversion::of(&definition);

@@ -357,6 +357,27 @@ impl Registry {
         warnings: &mut Warnings,
     ) -> Result<ListPage, Status> {
         let page = self.list(target, list).await?;
+        self.delete_each(target, &page, Some(user), options, warnings).await?;
+        Ok(page)
+    }
+
+    /// Deletes every object of `page` without admission, as the definition of them all is being deleted.
+    ///
+    /// Source: `deleteInstances` of `pkg/controller/finalizer/crd_finalizer.go` in apiextensions-apiserver, which calls
+    /// the store itself.
+    pub async fn delete_all_unasked(&self, target: &Target, page: &ListPage) -> Result<(), Status> {
+        self.delete_each(target, page, None, &DeleteRequest::default(), &mut Warnings::default()).await
+    }
+
+    /// Deletes the objects of `page`; without a user, admission is not asked.
+    async fn delete_each(
+        &self,
+        target: &Target,
+        page: &ListPage,
+        user: Option<&UserInfo>,
+        options: &DeleteRequest,
+        warnings: &mut Warnings,
+    ) -> Result<(), Status> {
         // Together, they are written to disk in batches, in the order of their keys.
         let mut deletions = FuturesOrdered::new();
         for (stored, _) in &page.items {
@@ -373,15 +394,23 @@ impl Registry {
         while let Some(outcome) = deletions.next().await {
             settle(Some(outcome), warnings)?;
         }
-        drop(deletions);
-        Ok(page)
+        Ok(())
     }
 
-    async fn delete_if_there(&self, target: Target, user: &UserInfo, options: &DeleteRequest) -> (Deleted, Warnings) {
+    async fn delete_if_there(
+        &self,
+        target: Target,
+        user: Option<&UserInfo>,
+        options: &DeleteRequest,
+    ) -> (Deleted, Warnings) {
         let mut warnings = Warnings::default();
-        let outcome = match self.delete_one(&target, Named::Collection, user, options, &mut warnings).await {
+        let deleted = match user {
+            Some(user) => self.delete_one(&target, Named::Collection, user, options, &mut warnings).await.map(drop),
+            None => self.delete_unasked(&target, options).await,
+        };
+        let outcome = match deleted {
             Err(status) if status.code == 404 => Ok(()),
-            other => other.map(drop),
+            other => other,
         };
         (outcome, warnings)
     }

@@ -40,6 +40,9 @@ pub enum Undecodable {
     /// It can't be converted.
     #[error(transparent)]
     Form(#[from] FormError),
+    /// Its definition no longer has the version that it is stored in.
+    #[error("request to convert CR from an invalid group/version: {0}")]
+    FormerVersion(String),
     /// It exceeds the size limit for objects that are served.
     #[error("the object has {bytes} bytes in the version that is asked for, more than {DERIVED_BYTES_MAX}")]
     TooLarge { bytes: usize },
@@ -226,6 +229,10 @@ impl Registry {
         }
         if resource.definition.is_none() {
             return Ok(self.convert_to(resource, version, raw).await?);
+        }
+        let stored_as = raw.str_at(&["apiVersion"]);
+        if resource.version_of(stored_as).is_none() {
+            return Err(Undecodable::FormerVersion(stored_as.to_owned()));
         }
         write::decode(&mut raw, &resource.versions, Origin::Store)?;
         Ok(self.convert_to(resource, version, raw).await?)

@@ -52,6 +52,8 @@ pub struct StoredDefinition {
     /// Its name, which is its key in the store.
     pub key: Arc<str>,
     pub revision: Revision,
+    /// Whether discovery and OpenAPI show its resource.
+    pub established: bool,
     /// Objects can't be created any more.
     pub terminating: bool,
 }

@@ -30,6 +30,7 @@ mod read;
 mod apply;
 mod change;
 mod delete;
+mod definitions;
 mod watch;
 mod discover;
 mod bad_input;

@@ -37,8 +37,10 @@ pub fn accept<'d>(
     if asked.short_names != accepted.short_names {
         let own: BTreeSet<&String> = accepted.short_names.iter().collect();
         let foreign = asked.short_names.iter().filter(|name| !own.contains(name));
-        let conflicts: Vec<String> =
-            foreign.filter(|name| taken.resources.contains(*name)).map(|name| in_use(name)).collect();
+        // A name that is asked for twice is told once.
+        let mut told = BTreeSet::new();
+        let conflicts = foreign.filter(|name| taken.resources.contains(*name) && told.insert(*name));
+        let conflicts: Vec<String> = conflicts.map(|name| in_use(name)).collect();
         match conflicts.as_slice() {
             [] => names.short_names = asked.short_names.clone(),
             [one] => fault = Some(("ShortNamesConflict", one.clone())),
@@ -192,5 +194,13 @@ mod tests {
         let told = ["False", "ShortNamesConflict", "\"f\" is already in use"];
         let second = check(&definition("foos", "Foo", &["f"]), &definition("bars", "Bar", &["b", "f"]), told);
         assert!(second.status.accepted_names.short_names.is_empty());
+    }
+
+    #[test]
+    fn a_short_name_that_is_asked_for_twice_is_told_once() {
+        let told = ["False", "ShortNamesConflict", "\"f\" is already in use"];
+        check(&definition("foos", "Foo", &["f"]), &definition("bars", "Bar", &["f", "f"]), told);
+        let told = ["False", "ShortNamesConflict", "[\"g\" is already in use, \"f\" is already in use]"];
+        check(&definition("foos", "Foo", &["f", "g"]), &definition("bars", "Bar", &["g", "f", "g"]), told);
     }
 }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::definition::{Definition, Status, Version};
+use super::definition::{Definition, Spec, Status, Version, WebhookConversion};
 use super::names::condition;
 use crate::meta::gate::Gate;
 use crate::schema::json_schema::JsonSchema;
@@ -25,11 +25,25 @@ pub fn prepare_create(definition: &mut Definition) {
 pub fn prepare_update(new: &mut Definition, old: &Definition) {
     new.status = old.status.clone();
     drop_disabled(new, Some(old));
-    if new.spec != old.spec {
+    if !asks_for_same(&new.spec, &old.spec) {
         let generation = old.metadata.get("generation").and_then(Value::as_i64).unwrap_or_default();
         new.metadata.make_object().insert("generation", Value::Int(generation.saturating_add(1)));
     }
     note_storage_version(new);
+}
+
+/// Whether two specs are equal as Go compares them: a conversion without review versions has none or an empty list.
+fn asks_for_same(new: &Spec, old: &Spec) -> bool {
+    let filled = |spec: &Spec| {
+        let mut conversion = spec.conversion.clone();
+        if let Some(conversion) = &mut conversion {
+            let is_filled =
+                |webhook: &WebhookConversion| webhook.client_config.is_some() || !webhook.review_versions.is_empty();
+            conversion.webhook = conversion.webhook.take().filter(is_filled);
+        }
+        conversion
+    };
+    filled(new) == filled(old) && *new == Spec { conversion: new.conversion.clone(), ..old.clone() }
 }
 
 /// A write to `/status` keeps the spec, and the metadata except for finalizers and ownership.
@@ -145,5 +159,24 @@ mod tests {
         };
         assert!(created(30) && updated(30, silent));
         assert!(!created(29) && !updated(29, silent) && updated(29, told));
+    }
+
+    #[test]
+    fn an_empty_list_of_review_versions_is_none() {
+        let read = |conversion: &str| {
+            let text = format!("{{metadata: {{name: as.b.c, generation: 3}}, spec: {{conversion: {conversion}}}}}");
+            let text = yaml::decode(text.as_bytes()).expect("the test is YAML");
+            definition::decode_in(Minor::of(37), &text).expect("it is a definition").0
+        };
+        let updated = |old: &str, new: &str| {
+            let mut new = read(new);
+            prepare_update(&mut new, &read(old));
+            new.metadata.at(&["generation"]).and_then(Value::as_i64)
+        };
+        let (without, empty) = ("{strategy: None}", "{strategy: None, webhook: {conversionReviewVersions: []}}");
+        assert_eq!(updated(without, empty), Some(3));
+        assert_eq!(updated(empty, without), Some(3));
+        let named = "{strategy: None, webhook: {conversionReviewVersions: [v1]}}";
+        assert_eq!(updated(without, named), Some(4));
     }
 }

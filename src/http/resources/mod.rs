@@ -73,12 +73,18 @@ async fn route(
         app.registry.catch_up_apart(&resource, operation).await?;
     }
     let version = routed_version(&resource, path, verb)?;
+    if resource.conversion.fault().is_some() {
+        return Err(Status::internal_error("error resolving resource").into());
+    }
     if resource.definition.is_none() {
         check_built_in_route(exchange, path, &version, verb)?;
     }
     exchange.observe(|observed| observed.routed(resource_route(exchange, path, verb)));
-    let subresource = subresource(&resource, &version, path)?;
     warn_of_deprecation(exchange, &version);
+    let subresource = subresource(&resource, &version, path)?;
+    if version.deprecation_warning.is_some() {
+        exchange.observe(|observed| observed.annotate("k8s.io/deprecated", "true"));
+    }
     let namespace = if version.is_namespaced() { path.namespace.clone() } else { String::new() };
     let target = Target { resource, version, subresource, namespace, name: path.name.clone() };
     if reads {
@@ -144,7 +150,6 @@ fn warn_of_deprecation(exchange: &Exchange, version: &ServedVersion) {
     let mut warnings = Warnings::default();
     warnings.add(text.clone());
     exchange.warn(warnings);
-    exchange.observe(|observed| observed.annotate("k8s.io/deprecated", "true"));
 }
 
 /// The storage operation of a verb, as the reference names it.

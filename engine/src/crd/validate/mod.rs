@@ -10,7 +10,7 @@ mod forgiven;
 mod options;
 
 mod approval;
-pub(in crate::crd) mod ca_bundle;
+pub mod ca_bundle;
 mod columns;
 pub(crate) mod conversion;
 mod names;

@@ -199,9 +199,9 @@ fn check_type(place: &ValuePath<'_>, value: &Value, types: Types<'_>, format: &s
 fn check_junctors(place: &ValuePath<'_>, value: &Value, keywords: &ValueValidation, outcome: &mut ValidationResult) {
     let Some(junctors) = keywords.junctors.get() else { return };
     // Nothing is forgiven under a junctor.
-    let reading = outcome.reading;
+    let (reading, minor) = (outcome.reading, outcome.minor);
     let attempt = |schema: &NestedValueValidation| {
-        let mut attempt = ValidationResult { reading, ..ValidationResult::default() };
+        let mut attempt = ValidationResult { reading, minor, ..ValidationResult::default() };
         validate_value(place, value, SchemaNode::Nested(schema), None, &mut attempt);
         attempt
     };

@@ -48,6 +48,18 @@ fn null_is_in_no_enum() {
 }
 
 #[test]
+fn a_format_under_a_junctor_is_of_the_minor_too() {
+    let count = |minor, schema: &str| {
+        let schema = json::decode(schema.as_bytes()).unwrap();
+        let schema = convert::to_structural(&json_schema::decode(&schema).unwrap().0).unwrap();
+        validate_in(Minor::of(minor), &Path::ROOT, &Value::from("Not One"), &schema).iter().count()
+    };
+    for schema in [r#"{"type":"string","format":"k8s-short-name"}"#, r#"{"allOf":[{"format":"k8s-short-name"}]}"#] {
+        assert_eq!((count(34, schema), count(35, schema) > 0), (0, true), "{schema}");
+    }
+}
+
+#[test]
 fn additional_properties_may_be_forbidden_under_a_junctor() {
     let expected = [
         r#"<nil>: Invalid value: "b": .b in body is a forbidden property"#,
