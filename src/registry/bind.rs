@@ -41,7 +41,7 @@ impl Registry {
         let pods = self.pod(target, name).await?;
         let bind = |pod: &Value| {
             check_preconditions(&pods, &binding, pod, request.dry_run)?;
-            let bound = pod_object::binding::bind(pod, &binding, &self.now());
+            let bound = pod_object::binding::bind(pods.version.minor, pod, &binding, &self.now());
             bound.map_err(|why| pod_object::binding::conflict(&pods.name, &why))
         };
         self.change_unasked(&pods, request.dry_run, bind).await.map(drop)

@@ -3,6 +3,9 @@
 //! Source: `EvictionREST` of `pkg/registry/core/pod/storage`, release 1.36.
 
 use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
 
 use crate::auth::UserInfo;
 use crate::kinds::pod_object::eviction;
@@ -23,6 +26,8 @@ const GROUP: &str = "policy";
 const BUDGETS: &str = "poddisruptionbudgets";
 /// How often a step is tried if other writes interfere.
 const TRIES: usize = 20;
+/// The pause between tries.
+const PAUSE: Duration = Duration::from_millis(500);
 /// The field manager of a budget's status.
 const MANAGER: &str = "kube-apiserver";
 
@@ -67,13 +72,13 @@ impl Registry {
             }
             tries_left -= 1;
             match self.mark_and_delete(target, &options).await {
-                Err(status) if status.code == 409 && tries_left > 0 => {}
+                Err(status) if status.code == 409 && tries_left > 0 => sleep(PAUSE).await,
                 outcome => return outcome.map(|()| None),
             }
         }
     }
 
-    /// Checks the budgets, and deletes the pod.
+    /// Checks the budgets, and deletes the pod. The last conflict over a budget is the answer.
     async fn delete_within_budgets(&self, target: &Target, pod: &Value, options: &DeleteRequest) -> Result<(), Status> {
         let mut tries_left = TRIES;
         let (budget, verdict) = loop {
@@ -86,11 +91,7 @@ impl Registry {
                 break (name.to_owned(), verdict);
             };
             match self.write_budget(target, budget, status, options.dry_run).await {
-                Err(status) if status.code == 409 && tries_left == 0 => {
-                    let why = format!("couldn't update PodDisruptionBudget {name:?} due to conflicts");
-                    return Err(Status::timeout(&why));
-                }
-                Err(status) if status.code == 409 => {}
+                Err(status) if status.code == 409 && tries_left > 0 => sleep(PAUSE).await,
                 outcome => {
                     outcome?;
                     break (name.to_owned(), verdict);

@@ -378,6 +378,15 @@ fn lists_that_come_empty_are_set_where_nothing_may_be() {
         told(PODS, &pod),
         ["spec.resources.claims: Forbidden: claims may not be set for Resources at pod-level"]
     );
+    let context = json!({"supplementalGroups": []});
+    let spec = json!({"containers": containers, "os": {"name": "windows"}, "securityContext": context});
+    let pod = json!({"metadata": {"name": "a"}, "spec": spec});
+    assert_eq!(
+        told(PODS, &pod),
+        ["spec.securityContext.supplementalGroups: Forbidden: cannot be set for a windows pod"]
+    );
+    let pod = json!({"metadata": {"name": "a"}, "spec": {"containers": containers, "securityContext": context}});
+    assert_eq!(told(PODS, &pod), [""; 0]);
 }
 
 #[test]

@@ -39,13 +39,15 @@ pub fn required_one_of(field: &FieldRef<'_>, supported: &[&str]) -> Option<Error
     if field.text().is_empty() { Some(field.required("")) } else { one_of(field, supported) }
 }
 
-/// An address in a field that once took more texts than are addresses today.
-pub fn legacy_ip(field: &FieldRef<'_>) -> Option<Error> {
+/// An address in a field that once took more texts than are addresses today; `is_lenient` says that it takes them still.
+pub fn legacy_ip(field: &FieldRef<'_>, is_lenient: bool) -> Option<Error> {
     let Some(ip) = address::parse_sloppy(field.text()) else {
         return Some(field.invalid("must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"));
     };
     let is_mapped = matches!(ip, IpAddr::V6(ip) if ip.to_ipv4_mapped().is_some());
-    if address::parse(field.text()).is_err() {
+    if is_lenient {
+        None
+    } else if address::parse(field.text()).is_err() {
         Some(field.invalid("must not have leading 0s"))
     } else if is_mapped {
         Some(field.invalid("must not be an IPv4-mapped IPv6 address"))

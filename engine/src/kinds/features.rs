@@ -25,6 +25,11 @@ impl Feature {
         Feature { gate, paths }
     }
 
+    /// Takes the fields out of `value`.
+    pub fn drop_from(&self, value: &mut Value) {
+        self.paths.iter().for_each(|path| _ = remove(value, path));
+    }
+
     /// Whether one of the fields is set.
     pub fn is_used(&self, value: &Value) -> bool {
         self.paths.iter().any(|path| is_used(value, path))
@@ -35,7 +40,7 @@ impl Feature {
 pub fn drop_fields(features: &[Feature], minor: Minor, new: &mut Value, old: Option<&Value>) {
     let shut = features.iter().filter(|feature| !minor.opens(feature.gate));
     for feature in shut.filter(|feature| !old.is_some_and(|old| feature.is_used(old))) {
-        feature.paths.iter().for_each(|path| _ = remove(new, path));
+        feature.drop_from(new);
     }
 }
 

@@ -318,8 +318,9 @@ fn valid(
 }
 
 /// Lists in pods and pod templates for which Go distinguishes empty from absent.
-const OF_PODS: [&[&str]; 10] = [
+const OF_PODS: [&[&str]; 11] = [
     &["spec", "resources", "claims"],
+    &["spec", "securityContext", "supplementalGroups"],
     &["ephemeral", "volumeClaimTemplate", "metadata", "ownerReferences"],
     &["ephemeral", "volumeClaimTemplate", "metadata", "finalizers"],
     &["ephemeral", "volumeClaimTemplate", "metadata", "managedFields"],

@@ -5,6 +5,8 @@
 use super::{PodValidationOptions, profiles, tolerations};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::unmarshal::UnmarshalError;
+use crate::types::decoder::TypedDecoder;
 use crate::value::{Map, Value, json};
 
 /// Of pods that a kubelet has from a file.
@@ -50,27 +52,60 @@ fn validate_tolerations(
     annotations: &FieldRef<'_>,
     options: &PodValidationOptions,
 ) -> ErrorList {
-    match json::decode(listed.text().as_bytes()) {
+    let decoded = json::decode(listed.text().as_bytes()).map_err(|error| error.to_string());
+    match decoded.and_then(|sent| decode_tolerations(sent).map_err(|error| error.to_string())) {
         Ok(value) => {
-            let value = lower_names(value);
             let path = annotations.path().child(TOLERATIONS);
             tolerations::validate(&FieldRef::new(Some(&value), path), options)
         }
         Err(error) => {
-            let error = Error::invalid(annotations.path(), TOLERATIONS, error.to_string());
+            let error = Error::invalid(annotations.path(), TOLERATIONS, error);
             [error].into_iter().collect()
         }
     }
 }
 
-/// Go ignores the case of field names.
-fn lower_names(list: Value) -> Value {
-    const NAMES: [&str; 5] = ["key", "operator", "value", "effect", "tolerationSeconds"];
+/// The fields of Go's internal type, which has no names for JSON, and their names in the API.
+const FIELDS: [(&str, &str); 5] = [
+    ("Key", "key"),
+    ("Operator", "operator"),
+    ("Value", "value"),
+    ("Effect", "effect"),
+    ("TolerationSeconds", "tolerationSeconds"),
+];
+
+/// A list of tolerations, as Go decodes it into its internal type.
+fn decode_tolerations(sent: Value) -> Result<Value, UnmarshalError> {
+    let sent = with_names_of_go(sent);
+    let (list, _) = TypedDecoder::run(|typed| {
+        typed.list(&sent, "[]core.Toleration", |typed, item| {
+            let mut fields = Map::new();
+            typed.structure_in("core", item, "Toleration", |typed, name, value| {
+                let Some((_, known)) = FIELDS.iter().find(|(of_go, _)| *of_go == name) else { return Ok(false) };
+                let decoded = match name {
+                    "TolerationSeconds" => typed.int64(value).map(Value::Int),
+                    "Operator" => typed.string_as(value, "core.TolerationOperator").map(Value::from),
+                    "Effect" => typed.string_as(value, "core.TaintEffect").map(Value::from),
+                    _ => typed.string(value).map(Value::from),
+                };
+                if let Some(decoded) = decoded {
+                    fields.insert(*known, decoded);
+                }
+                Ok(true)
+            })?;
+            Ok(Value::Object(fields))
+        })
+    })?;
+    Ok(list.map_or(Value::Null, Value::Array))
+}
+
+/// Renames the fields as Go has them: it ignores the case of their names.
+fn with_names_of_go(list: Value) -> Value {
     let Value::Array(items) = list else { return list };
     let rename = |item: Value| match item {
         Value::Object(fields) => {
-            let known = |name: &str| NAMES.iter().find(|known| known.eq_ignore_ascii_case(name)).copied();
-            let fields = fields.iter().filter_map(|(name, value)| Some((known(name)?.to_owned(), value.clone())));
+            let known = |name: &str| FIELDS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+            let fields = fields.iter().filter_map(|(name, value)| Some((known(name)?.0.to_owned(), value.clone())));
             Value::Object(fields.collect::<Map>())
         }
         other => other,

@@ -31,7 +31,7 @@ pub fn validate_config(spec: &FieldRef<'_>, options: &PodValidationOptions) -> E
         errors.push(servers.invalid(format!("must not have more than {NAMESERVERS_MAX} nameservers")));
     }
     for server in servers.items() {
-        errors.extend(checks::legacy_ip(&server));
+        errors.extend(checks::legacy_ip(&server, options.allow_legacy_ips));
     }
     errors.extend(validate_searches(&config.field("searches"), options));
     for option in config.field("options").items() {
@@ -65,10 +65,10 @@ fn validate_searches(searches: &FieldRef<'_>, options: &PodValidationOptions) ->
 }
 
 /// Lines of a pod's file of hosts.
-pub fn validate_host_aliases(aliases: &FieldRef<'_>) -> ErrorList {
+pub fn validate_host_aliases(aliases: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let mut errors = ErrorList::new();
     for alias in aliases.items() {
-        errors.extend(checks::legacy_ip(&alias.field("ip")));
+        errors.extend(checks::legacy_ip(&alias.field("ip"), options.allow_legacy_ips));
         for name in alias.field("hostnames").items() {
             errors.extend(checks::named(&name, names::is_dns1123_subdomain));
         }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use super::affinity::{self, PREFERRED, REQUIRED};
 use super::restart::RESTART_ALL;
 use super::volumes::paths;
-use super::{PodValidationOptions, annotations, container_lists, security};
+use super::{PodValidationOptions, annotations, container_lists, disabled, security};
 use crate::kinds::{node_selector, resources};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::gate::Gate;
@@ -29,6 +29,9 @@ impl PodValidationOptions {
                 || minor.opens(Gate::PodLifecycleSleepActionAllowZero),
             allow_restart_all_containers: forgiven.allow_restart_all_containers
                 || minor.opens(Gate::RestartAllContainersOnContainerExits),
+            allow_container_restart_policy_rules: forgiven.allow_container_restart_policy_rules
+                || minor.opens(Gate::ContainerRestartRules),
+            allow_legacy_ips: !minor.opens(Gate::StrictIpCidrValidation),
             allow_taint_toleration_comparison_operators: forgiven.allow_taint_toleration_comparison_operators
                 || minor.opens(Gate::TaintTolerationComparisonOperators),
             allow_all_selinux_change_policies: forgiven.allow_all_selinux_change_policies
@@ -78,6 +81,8 @@ impl PodValidationOptions {
             allow_relaxed_dns_search_validation: has_relaxed_search(&spec),
             allow_pod_lifecycle_sleep_action_zero_value: has_empty_sleep(&spec),
             allow_restart_all_containers: restarts_all(&spec),
+            allow_container_restart_policy_rules: spec.value().is_some_and(disabled::has_restart_rules),
+            allow_legacy_ips: false,
             allow_match_label_keys_in_pod_topology_spread_selector_merge: false,
             old_pod_violates_legacy_match_label_keys_validation: has_constraint(&spec, |constraint| {
                 !affinity::validate_label_keys_alone(constraint).is_empty()
@@ -132,12 +137,14 @@ fn has_empty_sleep(spec: &FieldRef<'_>) -> bool {
     found
 }
 
+/// Whether a container may restart all, or one that runs beside the others has rules, which came with that.
 fn restarts_all(spec: &FieldRef<'_>) -> bool {
-    let mut found = false;
-    container_lists::visit(spec, |container| {
-        found |= container.field("restartPolicyRules").items().any(|rule| rule.text_of("action") == RESTART_ALL);
-    });
-    found
+    let restarts = |rules: &FieldRef<'_>| rules.items().any(|rule| rule.text_of("action") == RESTART_ALL);
+    spec.field("containers").items().any(|container| restarts(&container.field("restartPolicyRules")))
+        || spec.field("initContainers").items().any(|container| {
+            let rules = container.field("restartPolicyRules");
+            restarts(&rules) || (container.text_of("restartPolicy") == "Always" && !rules.is_empty())
+        })
 }
 
 fn has_invalid_selector(affinity: &FieldRef<'_>) -> bool {

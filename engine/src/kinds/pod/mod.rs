@@ -46,6 +46,7 @@ use crate::value::Value;
 pub(crate) use container_lists::{CONTAINER_LISTS, STATUS_LISTS};
 pub use forgiven::merges_label_keys;
 pub use options::PodValidationOptions;
+pub(crate) use restart::RESTART_ALL;
 pub use volume_defaults::set_network_defaults;
 
 /// Sets the defaults of a template: those of its spec.
@@ -133,7 +134,7 @@ pub fn drop_disabled_template_fields(minor: Minor, new: &mut Value, old: Option<
 pub fn drop_disabled_pod_fields(minor: Minor, new: &mut Value, old: Option<&Value>) {
     drop_disabled_template_fields(minor, new, old);
     if let Some(status) = new.get_mut("status") {
-        disabled::drop_status_fields(minor, status, old.and_then(|old| old.get("status")));
+        disabled::drop_status_fields(minor, status, old);
     }
 }
 

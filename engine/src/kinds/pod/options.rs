@@ -23,6 +23,10 @@ pub struct PodValidationOptions {
     pub allow_relaxed_dns_search_validation: bool,
     pub allow_pod_lifecycle_sleep_action_zero_value: bool,
     pub allow_restart_all_containers: bool,
+    /// Containers may say themselves when they are started again.
+    pub allow_container_restart_policy_rules: bool,
+    /// Addresses may be written as Go once read them: with zeros before numbers, and IPv4 inside IPv6.
+    pub allow_legacy_ips: bool,
     pub allow_match_label_keys_in_pod_topology_spread_selector_merge: bool,
     pub old_pod_violates_legacy_match_label_keys_validation: bool,
 }

@@ -148,7 +148,7 @@ fn validate_names(spec: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorL
     errors.extend(validate_deadline(&spec.field("activeDeadlineSeconds")));
     hosts.into_iter().for_each(|found| errors.extend(found));
     errors.extend(tolerations::validate(&spec.field("tolerations"), options));
-    errors.extend(dns::validate_host_aliases(&spec.field("hostAliases")));
+    errors.extend(dns::validate_host_aliases(&spec.field("hostAliases"), options));
     errors.extend(priority);
     errors.extend(validate_class(spec, options));
     errors

@@ -232,3 +232,43 @@ fn names_of_variables_and_search_paths_are_those_of_the_minor() {
         assert_eq!(errors_in(Minor::of(32), &template, Some(&template)), "", "{path}");
     }
 }
+
+/// Texts are those of Go's `encoding/json`.
+#[test]
+fn tolerations_in_an_annotation_are_read_as_go_reads_them() {
+    let told = |text: &str| {
+        let mut template = template("", "");
+        let annotations = crate::object! { "scheduler.alpha.kubernetes.io/tolerations" => text };
+        template.make_object().entry("metadata").make_object().insert("annotations", annotations);
+        errors_of(&template, None)
+    };
+    let unfit = |what: &str| {
+        format!(
+            "annotations: Invalid value: \"scheduler.alpha.kubernetes.io/tolerations\": json: cannot unmarshal {what}"
+        )
+    };
+    assert_eq!(told(r#"{"a": 1}"#), unfit("object into Go value of type []core.Toleration"));
+    assert_eq!(told(r#""x""#), unfit("string into Go value of type []core.Toleration"));
+    assert_eq!(told("[1]"), unfit("number into Go value of type core.Toleration"));
+    assert_eq!(told(r#"[{"key": 1}]"#), unfit("number into Go struct field Toleration.Key of type string"));
+    assert_eq!(
+        told(r#"[{"effect": true}]"#),
+        unfit("bool into Go struct field Toleration.Effect of type core.TaintEffect")
+    );
+    for valid in ["null", "[]", r#"[{"KEY": "a", "operator": "Exists", "unknown": 1}]"#] {
+        assert_eq!(told(valid), "", "{valid}");
+    }
+    assert!(told(r#"[{"key": "a", "operator": "Any"}]"#).contains("supported values"));
+}
+
+#[test]
+fn rules_of_containers_beside_the_others_stay_where_they_were() {
+    let spec = |label: &str| {
+        let rules = r#""restartPolicyRules": [{"action": "Restart", "exitCodes": {"operator": "In", "values": [1]}}]"#;
+        let sidecar = format!(r#"{{"name": "s", "image": "{label}", "restartPolicy": "Always", {rules}}}"#);
+        template("", &format!(r#""initContainers": [{sidecar}]"#))
+    };
+    let minor = Minor::of(35);
+    assert!(errors_in(minor, &spec("i"), None).contains("restartPolicyRules are not allowed for init containers"));
+    assert_eq!(errors_in(minor, &spec("j"), Some(&spec("i"))), "");
+}

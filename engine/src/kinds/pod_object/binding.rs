@@ -7,6 +7,8 @@ use thiserror::Error;
 use crate::meta::Status;
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
+use crate::meta::gate::Gate;
+use crate::meta::minor::Minor;
 use crate::value::{Value, go_quote};
 
 use super::conditions::{self, Condition};
@@ -62,7 +64,7 @@ pub enum BindError {
 /// # Errors
 ///
 /// The pod is being deleted, has a node, or has scheduling gates: a [`conflict`].
-pub fn bind(pod: &Value, binding: &Value, now: &str) -> Result<Value, BindError> {
+pub fn bind(minor: Minor, pod: &Value, binding: &Value, now: &str) -> Result<Value, BindError> {
     let (name, node) = (pod.str_at(&["metadata", "name"]), pod.str_at(&["spec", "nodeName"]));
     if pod.at(&["metadata", "deletionTimestamp"]).is_some() {
         return Err(BindError::Deleted(name.to_owned()));
@@ -76,7 +78,9 @@ pub fn bind(pod: &Value, binding: &Value, now: &str) -> Result<Value, BindError>
     let mut bound = pod.clone();
     let fields = bound.make_object();
     fields.entry("spec").make_object().insert("nodeName", Value::from(binding.str_at(&["target", "name"])));
-    fields.entry("status").make_object().remove("nominatedNodeName");
+    if minor.opens(Gate::ClearingNominatedNodeNameAfterBinding) {
+        fields.entry("status").make_object().remove("nominatedNodeName");
+    }
     for list in ["annotations", "labels"] {
         let Some(added) = binding.at(&["metadata", list]).and_then(Value::as_object) else { continue };
         let own = fields.entry("metadata").make_object().entry(list).make_object();
@@ -116,10 +120,21 @@ mod tests {
     #[test]
     fn a_pod_is_bound_once() {
         let binding = read("metadata: {name: a, labels: {l: m}}\ntarget: {name: node}");
-        let bound = bind(&read("metadata: {name: a}"), &binding, "now").expect("it is bound");
+        let bound = bind(Minor::NEWEST, &read("metadata: {name: a}"), &binding, "now").expect("it is bound");
         assert_eq!((bound.str_at(&["spec", "nodeName"]), bound.str_at(&["metadata", "labels", "l"])), ("node", "m"));
         assert!(conditions::is_true(&bound, "PodScheduled"));
-        let why = bind(&bound, &binding, "now").expect_err("it has a node");
+        let why = bind(Minor::NEWEST, &bound, &binding, "now").expect_err("it has a node");
         assert_eq!(why.to_string(), "pod a is already assigned to node \"node\"");
+    }
+
+    #[test]
+    fn a_bound_pod_is_no_longer_nominated_since_1_35() {
+        let pod = read("metadata: {name: a}\nstatus: {nominatedNodeName: other}");
+        let nominated = |number| {
+            let binding = read("metadata: {name: a}\ntarget: {name: node}");
+            let bound = bind(Minor::of(number), &pod, &binding, "now").expect("it is bound");
+            bound.str_at(&["status", "nominatedNodeName"]).to_owned()
+        };
+        assert_eq!((nominated(34).as_str(), nominated(35).as_str()), ("other", ""));
     }
 }

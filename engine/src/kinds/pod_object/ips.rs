@@ -26,10 +26,12 @@ fn is_mapped(text: &str) -> bool {
     matches!(address::parse(text), Ok(address::Address { ip: IpAddr::V6(ip), .. }) if ip.to_ipv4_mapped().is_some())
 }
 
-/// The errors of an address.
-pub fn check(path: &Path<'_>, text: &str) -> ErrorList {
+/// The errors of an address; `is_lenient` says that it may be written as Go once read it.
+pub fn check(path: &Path<'_>, text: &str, is_lenient: bool) -> ErrorList {
     let why = if parse(text).is_none() {
         "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+    } else if is_lenient {
+        return ErrorList::new();
     } else if address::parse(text).is_err() {
         "must not have leading 0s"
     } else if is_mapped(text) {

@@ -18,6 +18,8 @@ const FIRST_WITH_GENERATIONS: Minor = Minor::of(33);
 
 /// A new pod. `now` is RFC 3339.
 pub fn create(minor: Minor, pod: &mut Value, now: &str) {
+    // First, as the class does not follow from fields of features that are off.
+    template::drop_disabled_pod_fields(minor, pod, None);
     // A class that is sent stays.
     let class = qos::class(pod).to_owned();
     pod.make_object().remove("status");
@@ -26,7 +28,6 @@ pub fn create(minor: Minor, pod: &mut Value, now: &str) {
         fields.entry("metadata").make_object().insert("generation", Value::Int(1));
     }
     fields.insert("status", object! { "phase" => "Pending", "qosClass" => class });
-    template::drop_disabled_pod_fields(minor, pod, None);
     set_gated(pod, now);
     apply_label_keys(minor, pod);
     app_armor::apply_annotations(pod);
@@ -177,6 +178,18 @@ mod tests {
             conditions::find(&pod, "PodScheduled").map(|found| found.str_at(&["reason"])),
             Some("SchedulingGated")
         );
+    }
+
+    #[test]
+    fn the_class_follows_from_resources_of_the_pod_since_1_34() {
+        let class = |number| {
+            let both = "{cpu: '1', memory: 1Gi}";
+            let text = format!("spec: {{resources: {{requests: {both}, limits: {both}}}, containers: [{{name: c}}]}}");
+            let mut pod = read(&text);
+            create(Minor::of(number), &mut pod, "2026-01-01T00:00:00Z");
+            pod.str_at(&["status", "qosClass"]).to_owned()
+        };
+        assert_eq!((class(33).as_str(), class(34).as_str()), ("BestEffort", "Guaranteed"));
     }
 
     #[test]

@@ -16,6 +16,8 @@ use super::{annotation, create, is_sidecar, is_windows, keep, keep_metadata, pre
 
 const LISTS: [&str; 2] = ["containers", "initContainers"];
 const RESIZED: [&str; 2] = ["cpu", "memory"];
+const POD_LEVEL_DISABLED: &str = "resize of pods with pod-level resources is forbidden when \
+                                  InPlacePodLevelResourcesVerticalScalingEnabled feature gate is disabled";
 
 /// Takes all but resources and how they are resized from the old pod.
 ///
@@ -28,7 +30,9 @@ pub fn prepare(minor: Minor, new: &mut Value, old: &Value) {
         keep(new, old, "status");
         keep_metadata(new, old);
         let spec = new.make_object().entry("spec");
-        keep(spec, &wanted, "resources");
+        if minor.opens(Gate::InPlacePodLevelResourcesVerticalScaling) {
+            keep(spec, &wanted, "resources");
+        }
         for list in LISTS {
             let containers = resized(wanted.items_at(&[list]), old.items_at(&["spec", list]));
             if !containers.is_empty() {
@@ -84,6 +88,10 @@ pub fn validate(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     }
     let mut munged = spec.value().cloned().unwrap_or_default();
     if has_resources(old_spec) || has_resources(&munged) {
+        if !minor.opens(Gate::InPlacePodLevelResourcesVerticalScaling) {
+            errors.push(Error::forbidden(&Path::new(""), POD_LEVEL_DISABLED));
+            return errors;
+        }
         errors.extend(validate_pod_level(&spec, old_spec, &mut munged));
     }
     if !old.items_at(&["status", "nodeAllocatableResourceClaimStatuses"]).is_empty() {

@@ -13,7 +13,8 @@ use crate::meta::names;
 use crate::types;
 use crate::value::{Value, json};
 
-use super::{claim_statuses, conditions, container_statuses, ips, transitions, update};
+use super::transitions::{self, Restarts};
+use super::{claim_statuses, conditions, container_statuses, ips, update};
 
 const NOT_NEGATIVE: &str = "must be a non-negative integer";
 
@@ -32,12 +33,13 @@ pub fn validate(minor: Minor, new: &Value, old: &Value) -> ErrorList {
         errors.push(generation.invalid(NOT_NEGATIVE));
     }
     errors.extend(checks::unchanged(&status.field("qosClass"), &old_status.field("qosClass")));
-    errors.extend(transitions::validate(&status, &old_status, old.get("spec").unwrap_or(&Value::Null)));
+    let old_spec = old.get("spec").unwrap_or(&Value::Null);
+    errors.extend(transitions::validate(&status, &old_status, &Restarts { minor, options: &options, spec: old_spec }));
     errors.extend(claim_statuses::validate(minor, &status, &spec));
     let message = types::message_named("core.v1", "PodStatus");
     errors.extend(declared::validate_field(message, "volumeHealth", &status, Some(&old_status), minor));
-    errors.extend(validate_ips(&status.field("podIPs"), &old_status.field("podIPs")));
-    errors.extend(validate_host_ips(&status, &old_status));
+    errors.extend(validate_ips(&status.field("podIPs"), &old_status.field("podIPs"), options.allow_legacy_ips));
+    errors.extend(validate_host_ips(&status, &old_status, options.allow_legacy_ips));
     errors.extend(container_statuses::validate(&status, &spec));
     errors
 }
@@ -83,13 +85,13 @@ fn addresses(list: &FieldRef<'_>) -> Vec<String> {
     list.items().map(text).collect()
 }
 
-fn validate_ips(list: &FieldRef<'_>, old: &FieldRef<'_>) -> ErrorList {
+fn validate_ips(list: &FieldRef<'_>, old: &FieldRef<'_>, is_lenient: bool) -> ErrorList {
     let (found, known) = (addresses(list), addresses(old));
     let known: HashSet<&str> = known.iter().map(String::as_str).collect();
     let mut errors = ErrorList::new();
     for (item, address) in list.items().zip(&found) {
         if !known.contains(address.as_str()) {
-            errors.extend(ips::check(item.path(), address));
+            errors.extend(ips::check(item.path(), address, is_lenient));
         }
     }
     if found.len() > 1 {
@@ -112,7 +114,7 @@ fn quoted(text: &str) -> String {
     json::encode_to_string(&Value::from(text))
 }
 
-fn validate_host_ips(status: &FieldRef<'_>, old_status: &FieldRef<'_>) -> ErrorList {
+fn validate_host_ips(status: &FieldRef<'_>, old_status: &FieldRef<'_>, is_lenient: bool) -> ErrorList {
     let mut errors = ErrorList::new();
     let list = status.field("hostIPs");
     let Some(first) = list.items().next() else { return errors };
@@ -120,7 +122,7 @@ fn validate_host_ips(status: &FieldRef<'_>, old_status: &FieldRef<'_>) -> ErrorL
     if ip.text() != status.field("hostIP").text() {
         errors.push(ip.invalid("must be equal to `hostIP`"));
     }
-    errors.extend(validate_ips(&list, &old_status.field("hostIPs")));
+    errors.extend(validate_ips(&list, &old_status.field("hostIPs"), is_lenient));
     errors
 }
 

@@ -250,6 +250,7 @@ fn fields_of_a_status_follow_the_gates_of_the_minor() {
         36,
     );
     check("v1 PersistentVolumeClaim", "{allocatedResources: {storage: 1Gi}}", "allocatedResources", 32);
+    check("v1 Pod", "{resourceClaimStatuses: [{name: a}]}", "resourceClaimStatuses", 34);
     // Of alpha features.
     const NEVER: u16 = 38;
     check("v1 PersistentVolumeClaim", "{healthStatus: {healthConditions: []}}", "healthStatus", NEVER);
@@ -340,6 +341,16 @@ fn addresses_are_read_strictly_since_1_36() {
     let endpoints = "subsets: [{addresses: [{ip: 010.1.1.1}], ports: [{port: 80}]}]";
     Held::new("v1 Endpoints", None, endpoints)
         .is_valid_before_36(GATE, "subsets[0].addresses[0].ip: Invalid value: \"010.1.1.1\": must not have leading 0s");
+    let pod = "spec: {containers: [{name: c, image: i}], dnsConfig: {nameservers: [010.0.0.1]}}";
+    Held::new(POD, None, pod).is_valid_before_36(
+        GATE,
+        "spec.dnsConfig.nameservers[0]: Invalid value: \"010.0.0.1\": must not have leading 0s",
+    );
+    let pod = "spec: {containers: [{name: c, image: i}], hostAliases: [{ip: '::ffff:1.2.3.4'}]}";
+    Held::new(POD, None, pod).is_valid_before_36(
+        GATE,
+        "spec.hostAliases[0].ip: Invalid value: \"::ffff:1.2.3.4\": must not be an IPv4-mapped IPv6 address",
+    );
 }
 
 #[test]
@@ -459,4 +470,123 @@ fn autoscalers_may_leave_out_the_group_of_what_they_scale_before_1_34() {
         34,
         "spec.metrics[0].object.describedObject.apiVersion: Invalid value: \"a/b/c\": unexpected GroupVersion string: a/b/c",
     );
+}
+
+/// What is left of a new object's part in that version.
+fn prepared(of: &str, object: &str, minor: u16, path: &[&str]) -> String {
+    let (held, minor) = (Held::new(of, None, object), Minor::of(minor));
+    let mut new = held.read(minor, held.new);
+    held.kind.strategy.prepare_create(&held.kind.served_version_in(minor), &mut new);
+    new.at(path).map(crate::value::json::encode_to_string).unwrap_or_default()
+}
+
+#[test]
+fn a_pod_is_made_without_volumes_of_images_before_1_35() {
+    let mounts = "volumeMounts: [{name: v, mountPath: /v}, {name: w, mountPath: /w}]";
+    let pod = format!(
+        "spec: {{volumes: [{{name: v, image: {{reference: r}}}}, {{name: w, emptyDir: {{}}}}], containers: [{{name: c, image: i, \
+         {mounts}}}], initContainers: [{{name: d, image: i, volumeMounts: [{{name: v, mountPath: /v}}]}}]}}"
+    );
+    let shown = |minor: u16| prepared(POD, &pod, minor, &["spec"]);
+    let old = shown(34);
+    assert!(!old.contains("\"v\"") && !old.contains("reference") && old.contains("\"w\""), "{old}");
+    assert_eq!(old.matches("volumeMounts").count(), 1, "{old}");
+    assert_eq!(shown(35).matches("volumeMounts").count(), 2);
+}
+
+#[test]
+fn containers_say_when_they_restart_since_1_35() {
+    let pod = "spec: {containers: [{name: c, image: i, restartPolicy: Never}], initContainers: [{name: d, image: i, restartPolicy: \
+               Always}, {name: e, image: i, restartPolicy: OnFailure}]}";
+    let count = |minor: u16| {
+        let spec = prepared(POD, pod, minor, &["spec"]);
+        ["\"Never\"", "\"OnFailure\""].iter().map(|policy| spec.matches(policy).count()).sum::<usize>()
+    };
+    assert_eq!((count(34), count(35)), (0, 2));
+    assert!(prepared(POD, pod, 34, &["spec", "initContainers"]).contains("\"restartPolicy\":\"Always\""));
+}
+
+#[test]
+fn statuses_of_containers_follow_the_gates_of_the_minor() {
+    #[track_caller]
+    fn check(fields: &str, uses: &str, kept_from: u16) {
+        let kept = |minor: Minor, spec: &str| {
+            let new = format!("{spec}\nstatus: {{containerStatuses: [{{name: c, {fields}}}]}}");
+            let held = Held::new(POD, None, &new);
+            let (mut new, old) = (held.read(minor, held.new), held.read(minor, spec));
+            held.kind.strategy.prepare_update(&held.kind.served_version_in(minor), Subresource::Status, &mut new, &old);
+            let name = fields.split(':').next().unwrap_or_default();
+            new.items_at(&["status", "containerStatuses"])[0].get(name).is_some()
+        };
+        let plain = "spec: {containers: [{name: c, image: i}]}";
+        let from: Vec<u16> = Minor::all().filter(|minor| kept(*minor, plain)).map(Minor::number).collect();
+        assert_eq!(from, (kept_from..=Minor::NEWEST.number()).collect::<Vec<_>>(), "{fields}");
+        assert!(kept(Minor::of(kept_from - 1), uses), "{fields}");
+    }
+    let groups = "spec: {securityContext: {supplementalGroupsPolicy: Strict}, containers: [{name: c, image: i}]}";
+    check("user: {linux: {uid: 1, gid: 1}}", groups, 33);
+    let resizes =
+        "spec: {containers: [{name: c, image: i, resizePolicy: [{resourceName: cpu, restartPolicy: NotRequired}]}]}";
+    check("allocatedResources: {cpu: '1'}", resizes, 33);
+}
+
+#[test]
+fn the_resources_of_a_pod_are_resized_since_1_36() {
+    let (held, old) =
+        (|cpu| format!("spec: {{resources: {{requests: {{cpu: {cpu}}}}}, containers: [{{name: c, image: i}}]}}"), 35);
+    let (new, old_pod) = (held(2), held(1));
+    let held = Held::new(POD, Some(&old_pod), &new);
+    let told = |minor: u16| {
+        let minor = Minor::of(minor);
+        let (mut new, old) = (held.read(minor, &new), held.read(minor, &old_pod));
+        let version = held.kind.served_version_in(minor);
+        held.kind.strategy.prepare_update(&version, Subresource::Part("resize"), &mut new, &old);
+        held.kind.strategy.validate_update(&version, Subresource::Part("resize"), &new, &old).aggregate()
+    };
+    assert_eq!(
+        told(old),
+        "[]: Forbidden: resize of pods with pod-level resources is forbidden when \
+         InPlacePodLevelResourcesVerticalScalingEnabled feature gate is disabled"
+    );
+    assert!(!told(36).contains("feature gate is disabled"), "{}", told(36));
+}
+
+#[test]
+fn new_jobs_have_no_rules_for_indexes_where_these_have_no_limit() {
+    let job = "spec: {podFailurePolicy: {rules: [{action: FailIndex}, {action: Ignore}]}}";
+    let held = Held::new("batch/v1 Job", None, job);
+    let left = |gates: &str| {
+        let minor = Minor::of(32);
+        let minor = minor.with_gates(Gates::parse(gates, minor).expect("the minor has the gate"));
+        let mut new = held.read(minor, held.new);
+        held.kind.strategy.prepare_create(&held.kind.served_version_in(minor), &mut new);
+        new.items_at(&["spec", "podFailurePolicy", "rules"]).len()
+    };
+    assert_eq!((left("JobBackoffLimitPerIndex=false"), left("JobBackoffLimitPerIndex=true")), (1, 2));
+}
+
+#[test]
+fn a_job_does_not_change_hands_before_1_32() {
+    let (managed, plain) = ("spec: {managedBy: a.example.com/b}", "spec: {}");
+    let held = Held::new("batch/v1 Job", Some(plain), managed);
+    let minor = Minor::of(31);
+    let (mut new, old) = (held.read(minor, managed), held.read(minor, plain));
+    let version = held.kind.served_version_in(minor);
+    held.kind.strategy.prepare_update(&version, Subresource::Main, &mut new, &old);
+    assert_eq!(new.str_at(&["spec", "managedBy"]), "a.example.com/b");
+    let told = held.kind.strategy.validate_update(&version, Subresource::Main, &new, &old).aggregate();
+    assert!(told.contains("spec.managedBy: Invalid value: \"a.example.com/b\": field is immutable"), "{told}");
+}
+
+#[test]
+fn jobs_of_cron_jobs_are_scheduled_together_with_a_feature() {
+    let job = "spec: {jobTemplate: {spec: {scheduling: {schedulingPolicy: {basic: {}}}}}}";
+    let held = Held::new("batch/v1 CronJob", None, job);
+    let keeps = |gates: &str| {
+        let minor = Minor::NEWEST.with_gates(Gates::parse(gates, Minor::NEWEST).expect("the minor has the gate"));
+        let mut new = held.read(minor, held.new);
+        held.kind.strategy.prepare_create(&held.kind.served_version_in(minor), &mut new);
+        new.at(&["spec", "jobTemplate", "spec", "scheduling"]).is_some()
+    };
+    assert!(!keeps("") && keeps("WorkloadWithJob=true"));
 }

@@ -3,13 +3,16 @@
 //! Source: defaults, validation, strategy and columns of Kubernetes 1.37.
 
 use crate::crd::{Column, ServedVersion};
+use crate::kinds::features::{self, Feature};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::workloads::{self, cells, selector, template};
-use crate::kinds::{Kind, checks, defaults, jobs, metadata, pod, prepare};
+use crate::kinds::{Kind, checks, declared, defaults, jobs, metadata, pod, prepare};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
+use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 use crate::meta::{cron, names, time_zone};
+use crate::types;
 use crate::value::Value;
 
 /// The maximum length of a name. The names of its jobs are eleven characters longer, for the time.
@@ -17,6 +20,9 @@ const NAME_BYTES_MAX: usize = 52;
 const POLICIES: [&str; 3] = ["Allow", "Forbid", "Replace"];
 const JOB_SPEC: [&str; 3] = ["spec", "jobTemplate", "spec"];
 const POD_TEMPLATE: [&str; 4] = ["spec", "jobTemplate", "spec", "template"];
+
+/// The fields of features, beside those of the pod template.
+const FEATURES: [Feature; 1] = [Feature::new(Gate::WorkloadWithJob, &["spec.jobTemplate.spec.scheduling"])];
 
 pub static KINDS: [&Kind; 1] = [&Kind {
     plural: "cronjobs",
@@ -61,6 +67,7 @@ impl Strategy for CronJob {
         if name.text().len() > NAME_BYTES_MAX {
             errors.push(name.invalid(format!("must be no more than {NAME_BYTES_MAX} characters")));
         }
+        errors.extend(validate_scheduling(version.minor, object, None));
         errors
     }
 
@@ -86,6 +93,7 @@ impl Strategy for CronJob {
         }
         let mut errors = metadata::validate_update(new, old);
         errors.extend(validate_spec(version.minor, new, Some(old)));
+        errors.extend(validate_scheduling(version.minor, new, Some(old)));
         errors
     }
 
@@ -120,6 +128,7 @@ impl Strategy for CronJob {
 }
 
 fn drop_disabled_fields(minor: Minor, new: &mut Value, old: Option<&Value>) {
+    features::drop_fields(&FEATURES, minor, new, old);
     if let Some(template) = new.at_mut(&POD_TEMPLATE) {
         pod::drop_disabled_template_fields(minor, template, old.and_then(|old| old.at(&POD_TEMPLATE)));
     }
@@ -142,6 +151,16 @@ fn validate_spec(minor: Minor, cron_job: &Value, old: Option<&Value>) -> ErrorLi
     errors.extend(checks::not_negative(&spec.field("successfulJobsHistoryLimit")));
     errors.extend(checks::not_negative(&spec.field("failedJobsHistoryLimit")));
     errors
+}
+
+/// Validates how the pods of a job are scheduled together, by the markers of the type.
+fn validate_scheduling(minor: Minor, new: &Value, old: Option<&Value>) -> ErrorList {
+    let message = types::message_named("batch.v1", "JobSpec");
+    let (root, old_root) = (FieldRef::root(new), old.map(FieldRef::root));
+    let (spec, old_spec) = (root.field("spec"), old_root.as_ref().map(|old| old.field("spec")));
+    let (template, old_template) = (spec.field("jobTemplate"), old_spec.as_ref().map(|old| old.field("jobTemplate")));
+    let (job, old_job) = (template.field("spec"), old_template.as_ref().map(|old| old.field("spec")));
+    declared::validate_field(message, "scheduling", &job, old_job.as_ref(), minor)
 }
 
 /// Validates the schedule; `old` is the schedule before the update, if any.

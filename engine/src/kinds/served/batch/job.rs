@@ -16,15 +16,17 @@ use crate::meta::{names, time};
 use crate::object;
 use crate::types;
 use crate::value::Value;
+use crate::work;
 
-const FEATURES: [Feature; 6] = [
-    Feature::new(Gate::JobManagedBy, &["spec.managedBy"]),
+const FEATURES: [Feature; 5] = [
     Feature::new(Gate::JobSuccessPolicy, &["spec.successPolicy"]),
     Feature::new(Gate::JobBackoffLimitPerIndex, &["spec.backoffLimitPerIndex"]),
     Feature::new(Gate::JobBackoffLimitPerIndex, &["spec.maxFailedIndexes"]),
     Feature::new(Gate::JobPodReplacementPolicy, &["spec.podReplacementPolicy"]),
     Feature::new(Gate::WorkloadWithJob, &["spec.scheduling"]),
 ];
+/// Those that are dropped from new jobs alone: a change is refused, as the field is immutable.
+const FEATURES_OF_NEW: [Feature; 1] = [Feature::new(Gate::JobManagedBy, &["spec.managedBy"])];
 /// The labels with the job's name, and those with its uid: on pods, and the last one also in the selector.
 const NAME_LABELS: [&str; 2] = ["job-name", "batch.kubernetes.io/job-name"];
 const UID_LABELS: [&str; 2] = ["controller-uid", UID_LABEL];
@@ -65,6 +67,10 @@ impl Strategy for Job {
             generate_selector(object);
         }
         prepare::for_create(object, &self.zero(version));
+        features::drop_fields(&FEATURES_OF_NEW, version.minor, object, None);
+        if !version.minor.opens(Gate::JobBackoffLimitPerIndex) {
+            drop_index_rules(object);
+        }
         drop_disabled_fields(version.minor, object, None);
     }
 
@@ -196,6 +202,16 @@ fn generate_selector(job: &mut Value) {
 fn drop_disabled_fields(minor: Minor, new: &mut Value, old: Option<&Value>) {
     features::drop_fields(&FEATURES, minor, new, old);
     template::drop_disabled_fields(minor, new, old);
+}
+
+/// Drops the rules by which a pod that fails ends its index.
+fn drop_index_rules(job: &mut Value) {
+    if let Some(Value::Array(rules)) = job.at_mut(&["spec", "podFailurePolicy", "rules"]) {
+        rules.retain(|rule| {
+            work::step();
+            rule.str_at(&["action"]) != "FailIndex"
+        });
+    }
 }
 
 /// Validates a job. `has_new_labels` tells whether its pods must also have the labels with the prefix
