@@ -200,9 +200,9 @@ impl AdmissionSetup<'_> {
     /// Asks validating policies.
     fn finish(&self, asked: &PolicyRequest<'_>, mut admitted: Admitted, object: &Value, tell: Tell<'_>) -> Admitted {
         let said = self.policies.validate(asked, object, tell);
-        admitted.annotations = said.annotations();
-        admitted.warnings = said.warnings;
         let version = &asked.target.version;
+        admitted.annotations = said.annotations(version.minor);
+        admitted.warnings = said.warnings;
         let name = asked.target.name_in(asked.name, object);
         let refusal = |denial: crate::policy::Denial| {
             PolicyRefusal::of(denial.into_status(&version.group, &version.names.plural, &name))
