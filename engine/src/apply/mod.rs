@@ -158,8 +158,8 @@ impl FieldManager<'_> {
     /// What to store after POST, PUT, JSON patch or merge patch by `manager`: `new` with its managedFields.
     ///
     /// `live` is the stored object in the version of the request, `None` on create. `now` is RFC 3339 in UTC and whole
-    /// seconds. If a conversion fails, or `new` does not conform to its types, the owners of `live` stay. (Before 1.37,
-    /// the reference removed them.)
+    /// seconds. If a conversion fails, the owners of `live` stay; if `new` does not conform to its types, nobody owns
+    /// anything.
     pub fn update(&self, live: Option<&Value>, mut new: Value, manager: &str, now: &str) -> Value {
         let empty = self.empty_object();
         let requested = take_managed_fields(&mut new);
@@ -174,6 +174,7 @@ impl FieldManager<'_> {
         let live = live.unwrap_or(&empty);
         match self.managers_after_update(live, &new, managed, manager, now) {
             Ok(managers) => set_managed_fields(&mut new, managers.encode()),
+            Err(_) if self.typed(&new, true).is_err() => set_managed_fields(&mut new, None),
             Err(_) => {
                 let kept = live.at(&["metadata", "managedFields"]);
                 let kept = kept.filter(|list| managed_fields::read(Some(list)).is_some());
