@@ -17,18 +17,18 @@ fn start() -> (Server, Folder) {
     (Server::start(&folder.0, &["--store", "memory"]), folder)
 }
 
-fn send(server: &Server, method: &str, path: &str, body: &Value) -> Answer {
+pub(super) fn send(server: &Server, method: &str, path: &str, body: &Value) -> Answer {
     let media = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
     server.send(method, path, &[("Content-Type", media)], Some(body.to_string().as_bytes()))
 }
 
-fn version(name: &str, is_stored: bool) -> Value {
+pub(super) fn version(name: &str, is_stored: bool) -> Value {
     let length = json!({"type": "object", "properties": {"length": {"type": "integer"}}});
     let schema = json!({"type": "object", "properties": {"spec": length}});
     json!({"name": name, "served": true, "storage": is_stored, "schema": {"openAPIV3Schema": schema}})
 }
 
-fn definition(versions: &[Value]) -> Value {
+pub(super) fn definition(versions: &[Value]) -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "boats.harbour.example.com"},

@@ -103,12 +103,8 @@ fn policies_and_webhooks_of_files_act_from_the_start_on_policies_too() {
     assert_eq!(server.send("GET", &policies, &[], None).json()["items"], json!([]));
 }
 
-#[test]
-fn names_of_files_are_not_for_what_clients_make() {
-    let folder = Folder::for_test();
-    let server = Server::start(&folder.0, &["--store", "memory"]);
-    let why = "names ending with \".static.k8s.io\" are reserved for static manifest-based configurations and cannot be \
-               managed via the API";
+/// Objects with names of files, by their resources.
+fn named_as_of_files() -> [(&'static str, Value); 4] {
     let [policy, binding] = policy(
         "ValidatingAdmissionPolicy",
         ("", "configmaps"),
@@ -116,12 +112,21 @@ fn names_of_files_are_not_for_what_clients_make() {
         json!({"validationActions": ["Deny"]}),
     );
     let webhooks = json!({"metadata": {"name": "w.static.k8s.io"}, "webhooks": []});
-    for (resource, object) in [
+    [
         ("validatingadmissionpolicies", policy),
         ("validatingadmissionpolicybindings", binding),
         ("validatingwebhookconfigurations", webhooks.clone()),
         ("mutatingwebhookconfigurations", webhooks),
-    ] {
+    ]
+}
+
+#[test]
+fn names_of_files_are_not_for_what_clients_make() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    let why = "names ending with \".static.k8s.io\" are reserved for static manifest-based configurations and cannot be \
+               managed via the API";
+    for (resource, object) in named_as_of_files() {
         let refused = create(&server, &format!("{GROUP}/{resource}"), &object);
         let cause = &refused.json()["details"]["causes"][0];
         assert_eq!((refused.status, &cause["field"]), (422, &json!("metadata.name")), "{cause}");
@@ -135,19 +140,7 @@ fn names_of_files_are_warned_of_where_they_are_not_refused() {
     let server = Server::start(&folder.0, &["--store", "memory", "--emulated-version=1.36"]);
     let warning = "299 - \"metadata.name: names ending with \\\".static.k8s.io\\\" are reserved for static manifest-based \
                    configurations and cannot be managed via the API\"";
-    let [policy, binding] = policy(
-        "ValidatingAdmissionPolicy",
-        ("", "configmaps"),
-        json!({"validations": [{"expression": "true"}]}),
-        json!({"validationActions": ["Deny"]}),
-    );
-    let webhooks = json!({"metadata": {"name": "w.static.k8s.io"}, "webhooks": []});
-    for (resource, object) in [
-        ("validatingadmissionpolicies", policy),
-        ("validatingadmissionpolicybindings", binding),
-        ("validatingwebhookconfigurations", webhooks.clone()),
-        ("mutatingwebhookconfigurations", webhooks),
-    ] {
+    for (resource, object) in named_as_of_files() {
         let made = create(&server, &format!("{GROUP}/{resource}"), &object);
         assert_eq!((made.status, made.header("warning")), (201, warning), "{resource}");
         let path = format!("{GROUP}/{resource}/{}", object["metadata"]["name"].as_str().unwrap_or_default());

@@ -2,35 +2,16 @@
 
 use serde_json::{Value, json};
 
-use crate::server::{Answer, Folder, Server};
+use super::definitions::{self, send};
+use crate::server::{Folder, Server};
 
 const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/boats.harbour.example.com";
 const OBJECTS: usize = 1_000;
 const THREADS: usize = 4;
 
 fn definition(stored: &str, versions: &[&str]) -> Value {
-    let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {
-        "length": {"type": "integer"},
-    }}}});
-    let versions: Vec<Value> = versions
-        .iter()
-        .map(|name| {
-            json!({"name": name, "served": true, "storage": *name == stored, "schema": {"openAPIV3Schema": schema}})
-        })
-        .collect();
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "boats.harbour.example.com"},
-        "spec": {
-            "group": "harbour.example.com", "scope": "Namespaced",
-            "names": {"plural": "boats", "singular": "boat", "kind": "Boat"}, "versions": versions,
-        },
-    })
-}
-
-fn send(server: &Server, method: &str, path: &str, body: &Value) -> Answer {
-    let media = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
-    server.send(method, path, &[("Content-Type", media)], Some(body.to_string().as_bytes()))
+    let versions: Vec<Value> = versions.iter().map(|name| definitions::version(name, *name == stored)).collect();
+    definitions::definition(&versions)
 }
 
 /// Runs `act` for the number of each object, on some threads.

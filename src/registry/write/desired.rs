@@ -73,7 +73,7 @@ impl Desired<'_> {
 }
 
 impl Desired<'_> {
-    /// The verb of the request, in the terms of authorization.
+    /// The verb of a change, in the terms of authorization.
     pub(super) fn verb(&self) -> &'static str {
         match self {
             Desired::Patched(_) | Desired::Scaled(ScaleRequest::Patch(_)) => "patch",
@@ -118,9 +118,9 @@ fn emptied(namespace: &Value) -> Value {
     let Some(Value::Object(spec)) = emptied.at_mut(&["spec"]) else { return emptied };
     if let Some(Value::Array(finalizers)) = spec.get_mut("finalizers") {
         finalizers.retain(|name| name.as_str() != Some("kubernetes"));
-    }
-    if spec.get("finalizers").and_then(Value::as_array).is_some_and(<[Value]>::is_empty) {
-        spec.remove("finalizers");
+        if finalizers.is_empty() {
+            spec.remove("finalizers");
+        }
     }
     emptied
 }

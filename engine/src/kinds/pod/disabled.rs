@@ -147,20 +147,23 @@ pub fn drop_status_fields(minor: Minor, status: &mut Value, old: Option<&Value>)
 }
 
 /// Whether a volume has the files of an image.
+fn is_of_image(volume: &Value) -> bool {
+    work::step();
+    volume.get("image").is_some_and(|image| !image.is_null())
+}
+
 fn has_image_volumes(spec: &Value) -> bool {
-    Feature::new(Gate::ImageVolume, &["volumes.*.image"]).is_used(spec)
+    spec.items_at(&["volumes"]).iter().any(is_of_image)
 }
 
 /// Drops the volumes with the files of images, and where they are mounted.
 fn drop_image_volumes(spec: &mut Value) {
-    let has_image = |volume: &Value| volume.get("image").is_some_and(|image| !image.is_null());
-    let volumes = spec.items_at(&["volumes"]).iter().inspect(|_| work::step());
-    let of_images: Vec<_> = volumes.filter(|volume| has_image(volume)).collect();
-    if of_images.is_empty() {
+    let of_images = spec.items_at(&["volumes"]).iter().filter(|volume| is_of_image(volume));
+    let names: HashSet<String> = of_images.map(|volume| volume.str_at(&["name"]).to_owned()).collect();
+    if names.is_empty() {
         return;
     }
-    let names: HashSet<String> = of_images.iter().map(|volume| volume.str_at(&["name"]).to_owned()).collect();
-    retain(spec, "volumes", |volume| !has_image(volume));
+    retain(spec, "volumes", |volume| !is_of_image(volume));
     for list in CONTAINER_LISTS {
         for container in defaults::items(spec, list) {
             retain(container, "volumeMounts", |mount| !names.contains(mount.str_at(&["name"])));
@@ -171,10 +174,8 @@ fn drop_image_volumes(spec: &mut Value) {
 /// Keeps the items of a list that pass the test; a list that loses all of them goes.
 fn retain(holder: &mut Value, list: &str, test: impl Fn(&Value) -> bool) {
     let Some(Value::Array(items)) = holder.get_mut(list) else { return };
-    items.retain(|item| {
-        work::step();
-        test(item)
-    });
+    work::steps(items.len());
+    items.retain(test);
     if items.is_empty() {
         holder.make_object().remove(list);
     }

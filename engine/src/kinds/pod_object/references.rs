@@ -2,6 +2,7 @@
 //!
 //! Source: `VisitPodSecretNames` and `VisitPodConfigmapNames` of `pkg/api/v1/pod`, release 1.36.
 
+use crate::kinds::pod::CONTAINER_LISTS;
 use crate::value::Value;
 
 /// The paths of secret names in a pod's volume.
@@ -17,7 +18,6 @@ const SECRETS: [&[&str]; 10] = [
     &["storageos", "secretRef", "name"],
     &["csi", "nodePublishSecretRef", "name"],
 ];
-const CONTAINERS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 
 /// The names of the secrets that a pod refers to.
 pub fn secrets(pod: &Value) -> impl Iterator<Item = &str> {
@@ -36,10 +36,9 @@ pub fn config_maps(pod: &Value) -> impl Iterator<Item = &str> {
     all.filter(|name| !name.is_empty())
 }
 
-/// The objects that the environment of containers refers to, as a whole (`envFrom`) or for one key
-/// (`env`).
+/// The objects that the environment of containers refers to, as a whole (`envFrom`) or for one key (`env`).
 fn of_containers<'p>(pod: &'p Value, whole: &'static str, key: &'static str) -> impl Iterator<Item = &'p str> {
-    let containers = CONTAINERS.iter().flat_map(move |list| pod.items_at(&["spec", list]));
+    let containers = CONTAINER_LISTS.iter().flat_map(move |list| pod.items_at(&["spec", list]));
     containers.flat_map(move |container| {
         let wholes = container.items_at(&["envFrom"]).iter().map(move |env| env.str_at(&[whole, "name"]));
         wholes.chain(container.items_at(&["env"]).iter().map(move |env| env.str_at(&["valueFrom", key, "name"])))
