@@ -20,8 +20,7 @@ fn main() -> ExitCode {
     save_memory();
     match runtime() {
         Ok(runtime) => {
-            // A task of its own: the main thread's stack has the size that the system chose.
-            let code = runtime.block_on(async { tokio::spawn(cli::run()).await.unwrap_or(ExitCode::FAILURE) });
+            let code = cli::run(&runtime);
             // Threads that are still computing are not waited for.
             runtime.shutdown_background();
             code

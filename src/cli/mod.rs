@@ -58,6 +58,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use tokio::runtime::Runtime;
 
 /// A small Kubernetes API server for CustomResourceDefinitions.
 #[derive(Parser)]
@@ -117,8 +118,15 @@ fn refuse(error: &clap::Error) -> ExitCode {
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(u8::MAX))
 }
 
-/// Runs the command that the arguments name.
-pub async fn run() -> ExitCode {
+/// Runs the command that the arguments name, in a task of `runtime`: the main thread's stack has the size that the system
+/// chose.
+///
+/// A crate that polls a future compiles all that the future awaits once more, so the binary only calls this function.
+pub fn run(runtime: &Runtime) -> ExitCode {
+    runtime.block_on(async { tokio::spawn(run_command()).await.unwrap_or(ExitCode::FAILURE) })
+}
+
+async fn run_command() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
     if let Some(stand_in) = stand_in::called(arguments.first()) {
         return stand_in.run(arguments.into_iter().skip(1).collect()).await;
