@@ -220,8 +220,9 @@ impl AuditEvent {
             "stageTimestamp" => micro_time(now),
         };
         if stage != AuditStage::RequestReceived && !self.annotations.is_empty() {
-            let annotations =
-                self.annotations.iter().map(|(name, text)| (name.to_string(), Value::from(text.as_str())));
+            // Of several values the first one stays: it comes last, as the last one wins.
+            let annotations = self.annotations.iter().rev();
+            let annotations = annotations.map(|(name, text)| (name.to_string(), Value::from(text.as_str())));
             end.make_object().insert("annotations", Value::Object(annotations.collect::<Map>()));
         }
         end
@@ -450,7 +451,8 @@ mod tests {
     #[test]
     fn a_refusal_is_told_with_its_reason() {
         let failure = Some(Status::not_found("g", "widgets", "w"));
-        let event = AuditEvent { code: 404, failure, annotations: vec![("a".into(), "b".into())], ..event() };
+        let annotations = vec![("a".into(), "b".into()), ("a".into(), "c".into())];
+        let event = AuditEvent { code: 404, failure, annotations, ..event() };
         let line = event.line(AuditStage::ResponseComplete, &Extent::of(AuditLevel::Metadata), Timestamp::UNIX_EPOCH);
         let line = String::from_utf8_lossy(&line);
         let expected = concat!(

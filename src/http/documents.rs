@@ -165,7 +165,10 @@ fn aggregated(exchange: &Exchange, form: AggregatedForm, list: Value) -> Respons
         response.headers_mut().insert(header::CONTENT_TYPE, content_type);
     }
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("public"));
-    response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));
+    let compressed = response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));
+    if let Some(compressed) = compressed {
+        response.headers_mut().append(header::VARY, compressed);
+    }
     add_tag(&mut response, &tag);
     response
 }

@@ -122,23 +122,29 @@ impl Exchange {
     ///
     /// Source: `RequestInfoFactory` of apiserver 1.37.
     pub fn object_name<'a>(&self, path: &'a ResourcePath, verb: Verb) -> Cow<'a, str> {
-        if !path.name.is_empty() || !matches!(verb, Verb::List | Verb::Watch) {
+        let names_many = path.name.is_empty() && path.verb_prefix.is_empty();
+        if !names_many || !matches!(verb, Verb::List | Verb::Watch) {
             return Cow::Borrowed(&path.name);
         }
-        let fields = self.selected(verb).fields;
+        let Ok(options) = ListOptions::decode(&self.query) else { return Cow::Borrowed("") };
+        let fields = FieldSelector::parse(&options.field_selector).ok();
         let name = fields.as_ref().and_then(|fields| fields.requires_exact("metadata.name"));
         Cow::Owned(name.filter(|name| names::is_path_segment(name, false).is_empty()).unwrap_or_default().to_owned())
     }
 
-    /// What a list, a watch or a deletion of a collection selects, as far as that can be read.
-    pub fn selected(&self, verb: Verb) -> Selected {
-        if !matches!(verb, Verb::List | Verb::Watch | Verb::DeleteCollection) {
+    /// What a list, a watch or a deletion of a collection selects, as far as that can be read: also beside options that
+    /// can't be. A path with the verb in it selects nothing.
+    ///
+    /// Source: `RequestInfoFactory` of apiserver 1.37.
+    pub fn selected(&self, path: &ResourcePath, verb: Verb) -> Selected {
+        let selects = matches!(verb, Verb::List | Verb::Watch | Verb::DeleteCollection);
+        if !selects || !path.verb_prefix.is_empty() {
             return Selected::default();
         }
-        let Ok(options) = ListOptions::decode(&self.query) else { return Selected::default() };
+        let text = |name: &str| self.query.first(name).unwrap_or_default();
         Selected {
-            fields: FieldSelector::parse(&options.field_selector).ok(),
-            labels: LabelSelector::parse(&options.label_selector).ok(),
+            fields: FieldSelector::parse(text("fieldSelector")).ok(),
+            labels: LabelSelector::parse(text("labelSelector")).ok(),
         }
     }
 
@@ -295,5 +301,33 @@ impl Sources {
         let peer = peer.filter(|peer| addresses.last() != Some(peer));
         addresses.extend(peer);
         addresses
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::path::{Target, parse};
+    use super::*;
+
+    /// The name and the selectors that authorizers are told of.
+    fn told(uri: &str) -> (String, [bool; 2]) {
+        let request = Request::builder().uri(uri).body(Body::empty()).expect("it is a request");
+        let (exchange, _) = Exchange::read(request);
+        let Ok(Target::Resource(path)) = parse(&exchange.path) else { panic!("{uri} is not of a resource") };
+        let verb = exchange.verb(&path);
+        let selected = exchange.selected(&path, verb);
+        let has = [selected.fields.is_some_and(|it| !it.is_empty()), selected.labels.is_some_and(|it| !it.is_empty())];
+        (exchange.object_name(&path, verb).into_owned(), has)
+    }
+
+    #[test]
+    fn authorizers_are_told_what_a_request_selects_unless_its_path_has_the_verb() {
+        let selectors = "fieldSelector=metadata.name%3Da&labelSelector=b%3Dc";
+        assert_eq!(told(&format!("/api/v1/pods?{selectors}")), ("a".to_owned(), [true, true]));
+        assert_eq!(told(&format!("/api/v1/pods?watch=1&{selectors}")), ("a".to_owned(), [true, true]));
+        assert_eq!(told(&format!("/api/v1/watch/pods?{selectors}")), (String::new(), [false, false]));
+        assert_eq!(told(&format!("/api/v1/namespaces/n/pods/a?{selectors}")), ("a".to_owned(), [false, false]));
+        // The name comes from options that are read as a whole, the selectors do not.
+        assert_eq!(told(&format!("/api/v1/pods?limit=x&{selectors}")), (String::new(), [true, true]));
     }
 }

@@ -10,7 +10,7 @@ use crate::store::{At, Collection, Encoded, PageEnd, Snapshot, SnapshotError, St
 use crate::value::Value;
 use crate::work;
 
-use super::derive::{Undecodable, decode_derived, refuse_list};
+use super::derive::{UNREADABLE_MAX, Undecodable, decode_derived, refuse_list};
 use super::{Registry, Target, store_failed};
 
 /// The revision that a list shows.
@@ -145,13 +145,16 @@ impl Registry {
         }
     }
 
-    /// The answer to a list that found an unreadable object: it names all of them, on whatever page they are.
+    /// The answer to a list that found an unreadable object: it names the first ones, on whatever page they are.
     async fn unreadable(&self, target: &Target, snapshot: &Snapshot, prefix: &str) -> Status {
         let mut unreadable = Vec::new();
         for stored in snapshot.range(prefix, None) {
             work::step();
             if let Err(error) = self.encoded(&target.resource, &target.version, stored).await {
                 unreadable.push((Arc::clone(stored), error));
+                if unreadable.len() == UNREADABLE_MAX {
+                    break;
+                }
             }
         }
         refuse_list(&target.resource, &unreadable)

@@ -410,6 +410,14 @@ pub trait Strategy: Send + Sync {
         None
     }
 
+    /// Whether lists and watches are answered by the store itself: the reference has no watch cache for what it forgets
+    /// soon.
+    ///
+    /// Source: `DefaultWatchCacheSizes` of `pkg/kubeapiserver`.
+    fn is_read_from_store(&self) -> bool {
+        self.lifetime().is_some()
+    }
+
     /// The fields that a write to `subresource` resets, and which its manager therefore does not own: by default the
     /// status if it is a subresource, and the spec in a write of the status.
     fn reset_fields(&self, version: &ServedVersion, subresource: Subresource) -> &'static [&'static [&'static str]] {

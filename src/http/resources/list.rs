@@ -119,7 +119,8 @@ fn takes_any_state(options: &ListOptions) -> bool {
 
 /// Whether a list comes whole, whatever its limit is: the reference answers it from its cache, or reads one object.
 pub(super) fn takes_no_pages(options: &ListOptions, target: &Target, fields: &FieldSelector) -> bool {
-    takes_any_state(options) || reads_one(options, target, fields)
+    let is_cached = !target.resource.strategy.is_read_from_store();
+    (is_cached && takes_any_state(options)) || reads_one(options, target, fields)
 }
 
 /// Whether a list is read as the one object that its field selector names. In all namespaces it is not, and neither is

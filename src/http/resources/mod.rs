@@ -227,7 +227,7 @@ async fn note_stored(app: &App, exchange: &Exchange, target: &Target) {
 
 async fn authorize(app: &App, exchange: &Exchange, path: &ResourcePath, verb: Verb) -> Result<(), RequestRefusal> {
     let name = exchange.object_name(path, verb);
-    let selected = exchange.selected(verb);
+    let selected = exchange.selected(path, verb);
     let attributes = path.attributes(verb, &name, &selected);
     let decision = authorization::decide(app, exchange, &attributes).await;
     if decision.is_allowed() {
