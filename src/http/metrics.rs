@@ -185,7 +185,11 @@ impl Metrics {
             "Requests that the server ended or refused to protect itself",
             self.terminations.clone(),
         );
-        registry.register("apiserver_longrunning_requests", "Watches that are open", self.long_running.clone());
+        registry.register(
+            "apiserver_longrunning_requests",
+            "Watches and connections that are open",
+            self.long_running.clone(),
+        );
         registry.register("apiserver_current_inflight_requests", "Requests at work", self.in_flight.clone());
         registry.register("apiserver_watch_events", "Events sent to watches", self.watch_events.clone());
         registry.register("apiserver_watch_events_sizes", "Bytes of events", self.watch_event_sizes.clone());

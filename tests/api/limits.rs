@@ -130,6 +130,30 @@ fn the_audit_log_has_a_line_for_each_stage() {
 }
 
 #[test]
+fn connections_are_among_what_goes_on_for_long() {
+    let folder = Folder::for_test();
+    let path = folder.0.join("audit.log");
+    let path_text = path.to_str().expect("it is text");
+    let server = serve_crontabs(&folder, &["--store", "memory", "--audit-log-path", path_text]);
+    for (at, subresource) in ["attach", "exec", "log", "portforward", "proxy"].into_iter().enumerate() {
+        let uri = format!("/api/v1/namespaces/default/pods/none/{subresource}?timeout=soon");
+        let answer = server.send("GET", &uri, &[("Audit-Id", &at.to_string())], None);
+        assert_eq!(answer.status, 404, "{subresource}: {}", answer.json());
+    }
+    let figures = text(&get(&server, "/metrics"));
+    let open =
+        r#"apiserver_longrunning_requests{verb="CONNECT",group="",version="v1",resource="pods",subresource="log""#;
+    assert!(figures.contains(open), "{figures}");
+    assert_eq!(server.terminate().0, Some(0));
+    let events = events(&std::fs::read_to_string(&path).expect("it is written"));
+    for at in 0..5 {
+        let of = events.iter().filter(|event| event["auditID"] == at.to_string());
+        let stages: Vec<_> = of.map(|event| event["stage"].as_str().unwrap_or_default()).collect();
+        assert_eq!(stages, ["RequestReceived", "ResponseStarted", "ResponseComplete"]);
+    }
+}
+
+#[test]
 fn a_policy_says_what_the_audit_log_has() {
     let folder = Folder::for_test();
     let (log, policy) = (folder.0.join("audit.log"), folder.0.join("policy.yaml"));
