@@ -151,6 +151,8 @@ pub struct AuditEvent {
     /// empty for all others.
     pub attempted: String,
     pub annotations: Vec<(Cow<'static, str>, String)>,
+    /// Those that lines of the level `Request` and above have, too.
+    pub request_annotations: Vec<(Cow<'static, str>, String)>,
 }
 
 /// The object that a request is about; empty fields are left out.
@@ -175,7 +177,7 @@ impl AuditEvent {
         line.pop();
         self.bodies.append_to(&mut line, extent);
         line.push(b',');
-        line.extend_from_slice(&json::encode_as(&self.end(stage, now), END)[1..]);
+        line.extend_from_slice(&json::encode_as(&self.end(extent.level, now), END)[1..]);
         line.push(b'\n');
         line
     }
@@ -214,16 +216,18 @@ impl AuditEvent {
         event
     }
 
-    fn end(&self, stage: AuditStage, now: Timestamp) -> Value {
+    fn end(&self, level: AuditLevel, now: Timestamp) -> Value {
         let mut end = object! {
             "requestReceivedTimestamp" => micro_time(self.received),
             "stageTimestamp" => micro_time(now),
         };
-        if stage != AuditStage::RequestReceived && !self.annotations.is_empty() {
-            // Of several values the first one stays: it comes last, as the last one wins.
-            let annotations = self.annotations.iter().rev();
-            let annotations = annotations.map(|(name, text)| (name.to_string(), Value::from(text.as_str())));
-            end.make_object().insert("annotations", Value::Object(annotations.collect::<Map>()));
+        let of_requests = if level >= AuditLevel::Request { &self.request_annotations[..] } else { &[] };
+        // Of several values the first one stays: it comes last, as the last one wins.
+        let annotations = self.annotations.iter().chain(of_requests).rev();
+        let annotations = annotations.map(|(name, text)| (name.to_string(), Value::from(text.as_str())));
+        let annotations: Map = annotations.collect();
+        if !annotations.is_empty() {
+            end.make_object().insert("annotations", Value::Object(annotations));
         }
         end
     }
@@ -370,6 +374,7 @@ impl Log {
             return;
         }
         let line = match (self.form, stage) {
+            (LineFormat::Json, AuditStage::RequestReceived) => event.line(stage, extent, event.received),
             (LineFormat::Json, _) => event.line(stage, extent, now),
             (LineFormat::Legacy, _) => event.legacy_line(stage),
             (LineFormat::Brief, AuditStage::RequestReceived) => return,

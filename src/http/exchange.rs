@@ -206,6 +206,8 @@ impl Exchange {
                 observed.sent(object);
             }
             found.annotations().iter().for_each(|(name, text)| observed.annotate(name.clone(), text));
+            found.request_annotations().iter().for_each(|(name, text)| observed.annotate_requests(name.clone(), text));
+            observed.took(|latencies| latencies.webhooks.add(found.webhook_times()));
         });
         let mut warnings = self.warnings.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         warnings.absorb(found.into_notes());

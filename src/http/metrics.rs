@@ -85,6 +85,15 @@ struct Watched {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Deprecated {
+    group: String,
+    version: String,
+    resource: String,
+    subresource: String,
+    removed_release: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct InFlight {
     request_kind: &'static str,
 }
@@ -110,6 +119,7 @@ pub(super) struct Metrics {
     sizes: Family<Route, Histogram, fn() -> Histogram>,
     terminations: Family<AnsweredLabels, Counter>,
     long_running: Family<Route, Gauge>,
+    deprecated: Family<Deprecated, Gauge>,
     in_flight: Family<InFlight, Gauge>,
     watch_events: Family<Watched, Counter>,
     watch_event_sizes: Family<Watched, Histogram, fn() -> Histogram>,
@@ -151,6 +161,7 @@ impl Metrics {
             sizes: Family::new_with_constructor(answer_sizes),
             terminations: Family::default(),
             long_running: Family::default(),
+            deprecated: Family::default(),
             in_flight: Family::default(),
             watch_events: Family::default(),
             watch_event_sizes: Family::new_with_constructor(event_sizes),
@@ -189,6 +200,11 @@ impl Metrics {
             "apiserver_longrunning_requests",
             "Watches and connections that are open",
             self.long_running.clone(),
+        );
+        registry.register(
+            "apiserver_requested_deprecated_apis",
+            "Deprecated versions that were asked for, by the release without them",
+            self.deprecated.clone(),
         );
         registry.register("apiserver_current_inflight_requests", "Requests at work", self.in_flight.clone());
         registry.register("apiserver_watch_events", "Events sent to watches", self.watch_events.clone());
@@ -239,6 +255,13 @@ impl Metrics {
     /// The gauge of the watches of a route.
     pub fn long_running(&self, route: &Route) -> Gauge {
         self.long_running.get_or_create_owned(route)
+    }
+
+    /// Notes that a deprecated version was asked for, which release `removed` does not have any more.
+    pub fn deprecated(&self, route: &Route, removed: &str) {
+        let Route { group, version, resource, subresource, .. } = route.clone();
+        let removed_release = removed.to_owned();
+        self.deprecated.get_or_create(&Deprecated { group, version, resource, subresource, removed_release }).set(1);
     }
 
     /// The gauge of the requests at work: `readOnly` or `mutating`.

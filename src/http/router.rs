@@ -101,7 +101,9 @@ async fn respond(
                 Ok(Err(status)) => return answer::denial(exchange, &status),
                 Err(refusal) => return refusal,
             }
-            patience = patience.after(begun.elapsed());
+            let took = begun.elapsed();
+            observed.took(|latencies| latencies.impersonation += took);
+            patience = patience.after(took);
         }
         Err(status) => return answer::denial(exchange, &status),
     }
