@@ -147,9 +147,9 @@ pub struct AuditEvent {
     pub failure: Option<Status>,
     /// The objects that were sent and returned, as far as a log holds them.
     pub bodies: Bodies,
-    /// For an unauthenticated request, the credentials that its sender tried, for brief lines;
-    /// empty for all others.
-    pub attempted: String,
+    /// For a request that is refused before its sender is known, why, for brief lines; empty for all
+    /// others.
+    pub refused_early: String,
     pub annotations: Vec<(Cow<'static, str>, String)>,
     /// Those that lines of the level `Request` and above have, too.
     pub request_annotations: Vec<(Cow<'static, str>, String)>,
@@ -243,13 +243,13 @@ impl AuditEvent {
         let (whole, tenth) = (took_us / 1000, took_us / 100 % 10);
         line.push_str(&format!("{} {} {} {whole}.{tenth} ms", self.verb, self.uri, self.code));
         line.push_str(&format!(" {user} {agent}"));
-        if stage == AuditStage::ResponseStarted && self.attempted.is_empty() {
+        if stage == AuditStage::ResponseStarted && self.refused_early.is_empty() {
             line.push_str(" begins");
         }
         let faults = self.annotations.iter().filter(|(name, _)| name == FAULT);
         faults.for_each(|(_, fault)| line.push_str(&format!(" [fault {fault}]")));
-        if !self.attempted.is_empty() {
-            line.push_str(&format!(": {}", self.attempted));
+        if !self.refused_early.is_empty() {
+            line.push_str(&format!(": {}", self.refused_early));
         } else if let Some(failure) = &self.failure {
             line.push_str(&format!(": {}", failure.message.replace('\n', " ")));
         }
@@ -440,9 +440,9 @@ mod tests {
 
     #[test]
     fn a_request_from_nobody_known_has_one_line() {
-        let attempted = "Authentication failed, attempted: bearer".to_owned();
+        let refused_early = "Authentication failed, attempted: bearer".to_owned();
         let failure = Some(Status::unauthorized());
-        let event = AuditEvent { code: 401, failure, attempted, user: UserInfo::default(), ..event() };
+        let event = AuditEvent { code: 401, failure, refused_early, user: UserInfo::default(), ..event() };
         let brief = event.brief_line(AuditStage::ResponseStarted, Timestamp::UNIX_EPOCH);
         let expected = "get /apis/g/v1/namespaces/n/widgets/w?x=1 401 0.0 ms - kubectl/v1: \
             Authentication failed, attempted: bearer\n";

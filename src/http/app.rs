@@ -14,7 +14,7 @@ use crate::processor::Processor;
 use crate::registry::Registry;
 
 use super::document_cache::Documents;
-use super::failed_authentication::FailedAuthentication;
+use super::early_refusals::EarlyRefusals;
 use super::faults::Faults;
 use super::impersonation::LastModes;
 use super::limits::{Limits, Permits};
@@ -140,9 +140,9 @@ impl App {
         App { documents, processor, ..self }
     }
 
-    /// Records requests that are refused as unauthenticated.
-    pub fn failed_authentication(&self) -> FailedAuthentication {
-        FailedAuthentication { logs: Arc::clone(&self.observer.logs), plane: Arc::clone(&self.plane) }
+    /// Answers requests that are refused before their sender is known.
+    pub fn early_refusals(&self) -> EarlyRefusals {
+        EarlyRefusals { logs: Arc::clone(&self.observer.logs), plane: Arc::clone(&self.plane) }
     }
 
     /// Takes in the current roles and bindings, wherever they were changed.

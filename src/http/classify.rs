@@ -28,7 +28,8 @@ pub(super) fn begin(observer: &Observer, exchange: &Exchange, target: Option<&Ta
     Observed::begin(observer, kind(exchange, target), dry_run(exchange), || event(exchange, target))
 }
 
-fn kind(exchange: &Exchange, target: Option<&Target>) -> RequestKind {
+/// What a request does, as far as the limits care.
+pub(super) fn kind(exchange: &Exchange, target: Option<&Target>) -> RequestKind {
     match target {
         Some(Target::Resource(path)) => match exchange.verb(path) {
             Verb::Watch | Verb::Proxy => RequestKind::LongRunning,

@@ -44,6 +44,9 @@ async fn handle(State(app): State<Arc<App>>, request: Request) -> Response<Body>
         exchange.accept_encoding.clear();
     }
     let target = path::parse(&exchange.path).ok();
+    if let Some(refusal) = app.early_refusals().wrong_timeout(&exchange, target.as_ref()) {
+        return identified(&exchange, refusal);
+    }
     let observed = classify::begin(&app.observer, &exchange, target.as_ref());
     let share = share::of(&app, &exchange, target.as_ref(), observed.kind());
     if !app.plane.is_empty() {
@@ -68,12 +71,17 @@ async fn work(
 ) -> Response<Body> {
     let answered = metered(&share, respond(&app, &mut exchange, &observed, target, body)).await;
     app.processor.done(&share);
-    let mut response = answered.unwrap_or_else(|broken| share::broken_off(&exchange, &observed, broken));
+    let response = answered.unwrap_or_else(|broken| share::broken_off(&exchange, &observed, broken));
     observed.answered(response.status().as_u16(), response.body().size_hint().exact());
+    share::while_sent(&app, &share, observed.kind(), identified(&exchange, response))
+}
+
+/// The answer with the id of its request in the audit log.
+fn identified(exchange: &Exchange, mut response: Response<Body>) -> Response<Body> {
     if let Ok(id) = HeaderValue::from_str(&exchange.audit_id) {
         response.headers_mut().insert(AUDIT_ID, id);
     }
-    share::while_sent(&app, &share, observed.kind(), response)
+    response
 }
 
 async fn respond(
@@ -84,10 +92,7 @@ async fn respond(
     body: Body,
 ) -> Response<Body> {
     let Some(target) = target else { return answer::text(exchange, 400, BAD_REQUEST_TEXT) };
-    let mut patience = match Patience::of(app, exchange, observed, &target) {
-        Ok(patience) => patience,
-        Err(status) => return answer::status(exchange, &status),
-    };
+    let mut patience = Patience::of(app, exchange, observed, &target);
     match std::mem::replace(&mut exchange.wanted_user, Ok(None)) {
         Ok(None) => {}
         Ok(Some(wanted)) => {
@@ -153,30 +158,21 @@ enum Patience {
 }
 
 impl Patience {
-    /// Errors: 400 for a timeout that makes no sense.
-    fn of(app: &App, exchange: &Exchange, observed: &Observed, target: &Target) -> Result<Self, Status> {
-        if observed.kind() == RequestKind::LongRunning {
-            return Ok(Patience::Unlimited);
+    fn of(app: &App, exchange: &Exchange, observed: &Observed, target: &Target) -> Self {
+        if observed.kind() == RequestKind::LongRunning || matches!(target, Target::Probe { .. }) {
+            return Patience::Unlimited;
         }
-        let allowed = match exchange.query.timeout() {
-            Ok(None) => app.limits.request_timeout,
-            Ok(Some(wanted)) => wanted.min(app.limits.request_timeout),
-            Err(error) => {
-                let message = format!("invalid timeout specified in the request URL - {error}");
-                return Err(Status::bad_request(&message));
-            }
-        };
-        if matches!(target, Target::Probe { .. }) {
-            return Ok(Patience::Unlimited);
-        }
+        // A wrong one has been refused.
+        let wanted = exchange.query.timeout().ok().flatten().unwrap_or(Duration::MAX);
+        let allowed = wanted.min(app.limits.request_timeout);
         let is_change = observed.kind() == RequestKind::Mutating
             && matches!(target, Target::Resource(path) if !path.name.is_empty() || exchange.method == axum::http::Method::POST);
-        Ok(if is_change {
+        if is_change {
             let why = "request did not complete within requested timeout - context deadline exceeded";
             Patience::Limited { allowed: allowed.min(CHANGE_TIMEOUT_MAX), why }
         } else {
             Patience::Limited { allowed, why: "request did not complete within the allotted timeout" }
-        })
+        }
     }
 
     /// The time that is left after `spent`.

@@ -11,16 +11,12 @@ use hyper::{HeaderMap, Request, Response, StatusCode};
 use super::cors::AllowedOrigins;
 use super::tls::Peer;
 use crate::auth::{RequestHeader, Tokens, UserInfo, bearer_token};
-use crate::http::{FailedAuthentication, audit_id, websocket};
+use crate::http::{EarlyRefusals, audit_id, websocket};
 
 /// Paths that are answered without an identity.
 const HEALTH_PATHS: [&str; 3] = ["/healthz", "/livez", "/readyz"];
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
-
-/// kube-apiserver's answer to an unknown client.
-const UNAUTHORIZED: &str = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}
-"#;
 
 /// Determines the sender of a request: first by a proxy's headers, then by the client certificate, then by a bearer
 /// token.
@@ -31,8 +27,8 @@ pub struct Gate {
     anonymous: bool,
     request_header: Arc<RequestHeader>,
     pub(super) allowed_origins: Arc<AllowedOrigins>,
-    /// Records the requests that are refused.
-    failed_authentication: Option<FailedAuthentication>,
+    /// Answers the requests that are refused.
+    early_refusals: EarlyRefusals,
 }
 
 impl Gate {
@@ -43,7 +39,7 @@ impl Gate {
             anonymous: false,
             request_header: Arc::default(),
             allowed_origins: Arc::default(),
-            failed_authentication: None,
+            early_refusals: EarlyRefusals::default(),
         }
     }
 
@@ -62,9 +58,9 @@ impl Gate {
         Gate { allowed_origins, ..self }
     }
 
-    /// The same gate, which records refused requests.
-    pub fn with_failed_authentication(self, failed_authentication: FailedAuthentication) -> Self {
-        Gate { failed_authentication: Some(failed_authentication), ..self }
+    /// The same gate, which lets `early_refusals` answer the requests that it refuses.
+    pub fn with_early_refusals(self, early_refusals: EarlyRefusals) -> Self {
+        Gate { early_refusals, ..self }
     }
 
     /// Refuses a request of an unknown client.
@@ -73,10 +69,7 @@ impl Gate {
         if let Ok(id) = HeaderValue::from_str(&audit_id(request.headers())) {
             request.headers_mut().insert(AUDIT_ID, id);
         }
-        if let Some(failed_authentication) = &self.failed_authentication {
-            failed_authentication.tell(request, *peer != Peer::Unnamed);
-        }
-        unauthorized()
+        self.early_refusals.unauthenticated(request, *peer != Peer::Unnamed)
     }
 
     /// The user; `None` for a request without valid credentials.
@@ -135,11 +128,6 @@ pub fn is_health_path(path: &str) -> bool {
     HEALTH_PATHS
         .iter()
         .any(|health| path.strip_prefix(health).is_some_and(|rest| matches!(rest.as_bytes(), [] | [b'/', ..])))
-}
-
-/// The 401 that Kubernetes answers.
-fn unauthorized() -> Response<Body> {
-    refusal(StatusCode::UNAUTHORIZED, "application/json", UNAUTHORIZED)
 }
 
 /// The 403 for a request on the port without TLS that a web page may have sent.
