@@ -62,6 +62,7 @@ pub(super) fn event(exchange: &Exchange, target: Option<&Target>) -> AuditEvent 
         }
         _ => (exchange.method.as_str().to_lowercase(), None),
     };
+    let annotations = exchange.authentication.iter();
     AuditEvent {
         id: exchange.audit_id.clone(),
         uri: exchange.uri.clone(),
@@ -71,6 +72,7 @@ pub(super) fn event(exchange: &Exchange, target: Option<&Target>) -> AuditEvent 
         user_agent: exchange.user_agent.clone(),
         object,
         received: Timestamp::now(),
+        annotations: annotations.map(|(name, text)| ((*name).into(), text.clone())).collect(),
         ..AuditEvent::default()
     }
 }

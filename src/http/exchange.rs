@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderName, Method, Request, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
 use crate::audit::AuditLevel;
-use crate::auth::UserInfo;
+use crate::auth::{AuthenticationNotes, UserInfo};
 use crate::memory::{Full, Memory, Reservation};
 use crate::meta::selector::{FieldSelector, LabelSelector};
 use crate::meta::{Status, names};
@@ -58,6 +58,8 @@ pub(super) struct Exchange {
     pub wanted_user: Result<Option<UserInfo>, Status>,
     pub stopping: Option<Stopping>,
     pub warnings: Mutex<Warnings>,
+    /// What authentication told for the audit log.
+    pub authentication: Vec<(&'static str, String)>,
     /// The request's id in the audit log: the one that the client sent, or a new one.
     pub audit_id: String,
     sources: Sources,
@@ -81,6 +83,9 @@ impl Exchange {
         let (mut parts, body) = request.into_parts();
         let upgrade = Upgrade::of(&mut parts);
         let user = parts.extensions.remove::<UserInfo>();
+        let notes = parts.extensions.remove::<AuthenticationNotes>().unwrap_or_default();
+        let mut warnings = Warnings::default();
+        notes.warnings.iter().for_each(|text| warnings.add(*text));
         let exchange = Exchange {
             method: parts.method,
             path: parts.uri.path().to_owned(),
@@ -95,7 +100,8 @@ impl Exchange {
             user: user.unwrap_or_default(),
             wanted_user: impersonation::wanted(&parts.headers),
             stopping: parts.extensions.get::<Stopping>().cloned(),
-            warnings: Mutex::default(),
+            warnings: Mutex::new(warnings),
+            authentication: notes.annotations,
             audit_id: audit_id(&parts.headers),
             sources: Sources::of(&parts.headers, parts.extensions.get::<PeerAddress>().copied()),
             upgrade,
