@@ -20,7 +20,7 @@ use crate::registry::Warnings;
 use crate::webhook::patience;
 
 use super::Stopping;
-use super::impersonation;
+use super::impersonation::{self, Nameless};
 use super::limits::TOO_MANY_REQUESTS;
 use super::observe::Observed;
 use super::path::{ResourcePath, Selected, Verb};
@@ -55,7 +55,7 @@ pub(super) struct Exchange {
     pub content_length: usize,
     pub user: UserInfo,
     /// The user whom the request asks to impersonate, if any.
-    pub wanted_user: Result<Option<UserInfo>, Status>,
+    pub wanted_user: Result<Option<UserInfo>, Nameless>,
     pub stopping: Option<Stopping>,
     pub warnings: Mutex<Warnings>,
     /// What authentication told for the audit log.

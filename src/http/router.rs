@@ -24,7 +24,7 @@ use super::exchange::{AUDIT_ID, Exchange};
 use super::impersonation::Impersonated;
 use super::limits::RequestKind;
 use super::observe::Observed;
-use super::path::{self, BAD_REQUEST_TEXT, NOT_FOUND_TEXT, Selected, Target};
+use super::path::{self, BAD_REQUEST_TEXT, NOT_FOUND_TEXT, Target};
 use super::{answer, documents, faults, health, impersonation, issuer, metrics, resources, share, skiff};
 
 /// How long the change of one object may take at most, whatever the request timeout is.
@@ -110,7 +110,7 @@ async fn respond(
             observed.took(|latencies| latencies.impersonation += took);
             patience = patience.after(took);
         }
-        Err(status) => return answer::denial(exchange, &status),
+        Err(nameless) => return answer::denial(exchange, &nameless.refuse(constrains_impersonation(app))),
     }
     let (app, exchange) = (app, &*exchange);
     let serve = async |target, body| {
@@ -131,18 +131,22 @@ async fn impersonate(
 ) -> Result<Impersonated, Status> {
     app.refresh_policy().await?;
     let method = exchange.method.as_str().to_lowercase();
-    let (verb, name);
-    let nothing = Selected::default();
+    let (verb, name, selected);
     let attributes = match target {
         Target::Resource(path) => {
             verb = exchange.verb(path);
             name = exchange.object_name(path, verb);
-            path.attributes(verb, &name, &nothing)
+            selected = exchange.selected(path, verb);
+            path.attributes(verb, &name, &selected)
         }
         _ => Attributes::Path { verb: &method, path: &exchange.path },
     };
-    let authorizer = (&*app.authorizer, app.registry.definitions.minor.opens(Gate::ConstrainedImpersonation));
+    let authorizer = (&*app.authorizer, constrains_impersonation(app));
     impersonation::impersonate(authorizer, &app.impersonations, &exchange.user, wanted, &attributes).await
+}
+
+fn constrains_impersonation(app: &App) -> bool {
+    app.registry.definitions.minor.opens(Gate::ConstrainedImpersonation)
 }
 
 /// How long a request may take.
