@@ -328,6 +328,11 @@ pub trait Strategy: Send + Sync {
         None
     }
 
+    /// A field that the reference's cache has an index of: a list that selects one value of it looks at no other objects.
+    fn indexed_field(&self) -> Option<&'static str> {
+        None
+    }
+
     /// The columns of a Table; `None` if the version defines them.
     fn table(&self) -> Option<Table> {
         None
