@@ -57,6 +57,8 @@ pub struct App {
     pub tokens: Arc<Tokens>,
     /// `None` if no tokens are issued.
     pub issuing: Option<Issuing>,
+    /// The address that clients are told of: `IP:PORT`.
+    pub address: String,
     /// The other control planes of the process; `None` for one that is not the main one.
     pub planes: Option<Arc<dyn Planes>>,
     /// Distinguishes this control plane from the others; empty for the main one.
@@ -104,6 +106,7 @@ impl App {
             authorizer,
             tokens,
             issuing: None,
+            address: String::new(),
             planes: None,
             plane: "".into(),
             asked: None,
@@ -120,6 +123,11 @@ impl App {
     /// The same, with `issuing` as the issuer of tokens.
     pub fn with_issuing(self, issuing: Issuing) -> Self {
         App { issuing: Some(issuing), ..self }
+    }
+
+    /// The same, which tells clients that it is at `address`.
+    pub fn at(self, address: String) -> Self {
+        App { address, ..self }
     }
 
     /// The same, with the other control planes of the process.

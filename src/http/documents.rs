@@ -84,7 +84,7 @@ async fn document(app: &App, exchange: &Exchange, target: &Target) -> Result<Res
             let form = discovery::wants_aggregated(&exchange.accept, app.registry.definitions.minor);
             match form.filter(|_| !is_other) {
                 Some(form) => aggregated(exchange, form, discovery::aggregated(core, form.version, &resources)),
-                None if core => value(exchange, discovery::core_versions(""))?,
+                None if core => value(exchange, discovery::core_versions(&app.address))?,
                 None => value(exchange, discovery::groups(&resources))?,
             }
         }

@@ -173,6 +173,20 @@ fn headers_of_documents_say_what_a_client_has_already() {
 }
 
 #[test]
+fn the_versions_of_the_core_group_come_with_the_address_of_the_server() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    let versions = server.send("GET", "/api", &[], None).json();
+    let [address] = &versions["serverAddressByClientCIDRs"].as_array().expect("it is a list")[..] else {
+        panic!("there is one: {versions}")
+    };
+    assert_eq!(address["clientCIDR"], "0.0.0.0/0");
+    let told: std::net::SocketAddr =
+        address["serverAddress"].as_str().and_then(|told| told.parse().ok()).expect("it is one");
+    assert!(server.url.ends_with(&format!(":{}", told.port())), "{told}");
+}
+
+#[test]
 fn aggregated_discovery_that_is_compressed_varies_by_both_headers() {
     let folder = Folder::for_test();
     let server = Server::start(&folder.0, &["--store", "memory"]);
