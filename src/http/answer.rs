@@ -120,6 +120,20 @@ pub(super) fn denial(exchange: &Exchange, denial: &Status) -> Response<Body> {
     response
 }
 
+/// The 504 of a request that was not answered in time: a Status without its kind, whatever the client accepts.
+///
+/// Source: `WithTimeoutForNonLongRunningRequests` of apiserver 1.37, whose answer has no type but the one that Go finds for
+/// its text.
+pub(super) fn timed_out(exchange: &Exchange) -> Response<Body> {
+    let status = Status::timeout("request did not complete within the allotted timeout");
+    exchange.observe(|observed| observed.refused(&status));
+    let message = json::encode_to_string(&Value::from(status.message.as_str()));
+    let body = format!(
+        r#"{{"metadata":{{}},"status":"Failure","message":{message},"reason":"Timeout","details":{{}},"code":504}}"#
+    );
+    self::body(exchange, status.code, TEXT_PLAIN, (body + "\n").into_bytes())
+}
+
 /// Plain text.
 pub(super) fn text(exchange: &Exchange, code: u16, text: impl Into<String>) -> Response<Body> {
     let mut response = body(exchange, code, TEXT_PLAIN, text.into().into_bytes());

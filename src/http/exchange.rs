@@ -244,12 +244,9 @@ pub fn audit_id(headers: &HeaderMap) -> String {
     given.map_or_else(|| uuid::Uuid::new_v4().to_string(), str::to_owned)
 }
 
-/// The values of a header, joined as one list. Bytes that are not UTF-8 become U+FFFD.
+/// The value of a header, and of one in several lines the first, as Go reads it. Bytes that are not UTF-8 become U+FFFD.
 fn text(headers: &HeaderMap, name: HeaderName) -> String {
-    let mut values = headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
-    let mut text = values.next().map(Cow::into_owned).unwrap_or_default();
-    values.for_each(|value| text.extend([",", &*value]));
-    text
+    headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).unwrap_or_default()
 }
 
 /// Reads a body into one buffer: each part is freed once it has been copied.
@@ -326,6 +323,13 @@ mod tests {
         let selected = exchange.selected(&path, verb);
         let has = [selected.fields.is_some_and(|it| !it.is_empty()), selected.labels.is_some_and(|it| !it.is_empty())];
         (exchange.object_name(&path, verb).into_owned(), has)
+    }
+
+    #[test]
+    fn of_a_header_in_two_lines_the_first_counts() {
+        let request = Request::builder().header("accept", "application/yaml").header("accept", "application/json");
+        let (exchange, _) = Exchange::read(request.body(Body::empty()).expect("it is a request"));
+        assert_eq!(exchange.accept, "application/yaml");
     }
 
     #[test]

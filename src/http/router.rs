@@ -156,8 +156,8 @@ enum Patience {
     Unlimited,
     Limited {
         allowed: Duration,
-        /// The message when the time is over.
-        why: &'static str,
+        /// Whether the request changes one object: then the verb itself tells when the time is over.
+        is_change: bool,
     },
 }
 
@@ -171,19 +171,17 @@ impl Patience {
         let allowed = wanted.min(app.limits.request_timeout);
         let is_change = observed.kind() == RequestKind::Mutating
             && matches!(target, Target::Resource(path) if !path.name.is_empty() || exchange.method == axum::http::Method::POST);
-        if is_change {
-            let why = "request did not complete within requested timeout - context deadline exceeded";
-            Patience::Limited { allowed: allowed.min(CHANGE_TIMEOUT_MAX), why }
-        } else {
-            Patience::Limited { allowed, why: "request did not complete within the allotted timeout" }
-        }
+        let allowed = if is_change { allowed.min(CHANGE_TIMEOUT_MAX) } else { allowed };
+        Patience::Limited { allowed, is_change }
     }
 
     /// The time that is left after `spent`.
     fn after(self, spent: Duration) -> Self {
         match self {
             Patience::Unlimited => self,
-            Patience::Limited { allowed, why } => Patience::Limited { allowed: allowed.saturating_sub(spent), why },
+            Patience::Limited { allowed, is_change } => {
+                Patience::Limited { allowed: allowed.saturating_sub(spent), is_change }
+            }
         }
     }
 }
@@ -198,7 +196,7 @@ async fn within_limits<T>(
     patience: Patience,
     work: impl Future<Output = T>,
 ) -> Result<T, Response<Body>> {
-    let Patience::Limited { allowed, why } = patience else { return Ok(work.await) };
+    let Patience::Limited { allowed, is_change } = patience else { return Ok(work.await) };
     let share = exchange.share.get();
     let expected = share.map_or(ExpectedWork::Short, |share| share.expected());
     let Some(permit) = app.permits.take(observed.kind(), expected).await else {
@@ -209,7 +207,8 @@ async fn within_limits<T>(
     }
     timeout(allowed, patience::holding(Arc::new(permit), work)).await.map_err(|_| {
         observed.terminated(504);
-        answer::status(exchange, &Status::timeout(why))
+        let why = "request did not complete within requested timeout - context deadline exceeded";
+        if is_change { answer::status(exchange, &Status::timeout(why)) } else { answer::timed_out(exchange) }
     })
 }
 
