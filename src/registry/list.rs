@@ -120,11 +120,11 @@ impl Registry {
         let onward = format!("{last_key}\0");
         let mut rest = snapshot.range(&prefix, Some(&onward));
         let follows = match indexed(target, request) {
-            Some(_) if items.len() < limit => false,
+            _ if items.len() < limit => false,
             Some(index) => self.any_selected(target, &index, &mut rest).await,
             None => rest.next().is_some(),
         };
-        if items.len() < limit || !follows {
+        if !follows {
             return Ok(ListPage { items, revision, continue_token: String::new(), remaining: None });
         }
         let remaining = selects_all.then(|| {

@@ -81,7 +81,7 @@ impl<S: WebhookSource> Webhooks<S> {
             }
             let place = format!("round_{}_index_{index}", u8::from(round.is_second()));
             let began = Instant::now();
-            let called = self.call_and_patch((webhook, &place), attributes, now).await;
+            let called = self.call_and_patch((webhook, place.as_str()), attributes, now).await;
             self.count(webhook, WebhookKind::Mutating, attributes, (began, called.as_ref().err()));
             let has_changed = matches!(called, Ok(true));
             let mutation = review::mutation(&webhook.configuration, &webhook.name, has_changed);

@@ -40,7 +40,8 @@ const LIST_DECODED_COPIES: usize = 12;
 pub(super) async fn list(app: &App, exchange: &Exchange, target: &Target) -> Result<Response<Body>, RequestRefusal> {
     let (format, shape) = negotiate(app, exchange, target)?;
     let (options, mut request) = list_options(exchange, target)?;
-    let target = &*narrowed(target, &request.fields);
+    let narrowed = narrowed(target, &request.fields);
+    let target = &*narrowed;
     request.at = list_at(&options, target, &request.fields)?;
     if takes_no_pages(&options, target, &request.fields) {
         request.limit = 0;
