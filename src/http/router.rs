@@ -142,7 +142,14 @@ async fn impersonate(
         _ => Attributes::Path { verb: &method, path: &exchange.path },
     };
     let authorizer = (&*app.authorizer, constrains_impersonation(app));
-    impersonation::impersonate(authorizer, &app.impersonations, &exchange.user, wanted, &attributes).await
+    let begun = Instant::now();
+    let outcome =
+        impersonation::impersonate(authorizer, &app.impersonations, &exchange.user, wanted, &attributes).await;
+    if constrains_impersonation(app) {
+        let mode = outcome.as_ref().ok().map(Impersonated::mode);
+        app.observer.metrics.impersonated(mode, begun.elapsed());
+    }
+    outcome
 }
 
 fn constrains_impersonation(app: &App) -> bool {

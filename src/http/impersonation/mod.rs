@@ -88,6 +88,13 @@ pub(super) struct Impersonated {
     pub constraint: String,
 }
 
+impl Impersonated {
+    /// The name of the mode that allowed it, for metrics.
+    pub fn mode(&self) -> &str {
+        self.constraint.strip_prefix("impersonate:").unwrap_or("legacy")
+    }
+}
+
 /// The mode that last succeeded for each user: it is tried first.
 #[derive(Default)]
 pub(super) struct LastModes(Mutex<HashMap<String, Mode>>);
