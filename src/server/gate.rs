@@ -216,8 +216,8 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(AUTHORIZATION, HeaderValue::from_static("Bearer s3cret"));
         for peer in [Peer::Refused, Peer::Unnamed] {
-            let user = user(&gate(), &peer, &headers).await;
-            assert_eq!(user.map(|user| user.name).as_deref(), Some("jane"));
+            let found = user(&gate(), &peer, &headers).await;
+            assert_eq!(found.map(|user| user.name).as_deref(), Some("jane"));
             assert_eq!(user(&gate(), &peer, &HeaderMap::new()).await, None);
         }
     }

@@ -190,8 +190,8 @@ fn a_service_account_is_asked_about_as_its_node_by_the_keys_of_what_is_known_of_
     let wanted = UserInfo { name: "system:node:n1".to_owned(), ..UserInfo::default() };
     let fields = crate::meta::selector::FieldSelector::exactly("metadata.name", "a");
     let request = ResourceAttributes { verb: "list", resource: "pods", fields: Some(&fields), ..Default::default() };
-    let refuses = Refuses::default();
-    let asked = impersonate((&refuses, true), &LastModes::default(), &agent, &wanted, &Attributes::Resource(request));
+    let (refuses, modes, request) = (Refuses::default(), LastModes::default(), Attributes::Resource(request));
+    let asked = impersonate((&refuses, true), &modes, &agent, &wanted, &request);
     assert!(asked.now_or_never().is_some_and(|refused| refused.is_err()));
     let asked = refuses.0.into_inner().expect("nobody panics");
     let [(verb, user, has_fields), (other, whole, _), ..] = &asked[..] else { panic!("{asked:?}") };

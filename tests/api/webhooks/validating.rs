@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     CRONTABS, Hook, JSON, MERGE, allow, check_internal, create, crontab, patch, register, respond, start, with,
