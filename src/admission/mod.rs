@@ -220,6 +220,26 @@ pub struct AdmissionNotes {
 pub struct Notes {
     pub warnings: Vec<String>,
     pub annotations: BTreeMap<String, String>,
+    /// Annotations that tell parts of the object: only events of the level `Request` and above have them.
+    pub request_annotations: BTreeMap<String, String>,
+    pub webhook_times: WebhookTimes,
+}
+
+/// How long a request waited for webhooks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WebhookTimes {
+    /// For all of them, as they are called one after the other.
+    pub mutating: Duration,
+    /// For the slowest, as all are called at once.
+    pub validating: Duration,
+}
+
+impl WebhookTimes {
+    /// Adds the times of further calls.
+    pub fn add(&mut self, other: WebhookTimes) {
+        self.mutating = self.mutating.saturating_add(other.mutating);
+        self.validating = self.validating.max(other.validating);
+    }
 }
 
 impl AdmissionNotes {
@@ -231,6 +251,17 @@ impl AdmissionNotes {
     pub fn annotate(&self, name: String, text: &str) {
         let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         notes.annotations.entry(name).or_insert_with(|| text.to_owned());
+    }
+
+    /// Adds an annotation for events of the level `Request` and above.
+    pub fn annotate_requests(&self, name: String, text: String) {
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        notes.request_annotations.entry(name).or_insert(text);
+    }
+
+    /// Records that a webhook was waited for.
+    pub fn waited(&self, times: WebhookTimes) {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).webhook_times.add(times);
     }
 
     /// Replaces the object of the request by the one that a webhook or a policy returned.

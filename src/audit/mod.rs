@@ -147,10 +147,12 @@ pub struct AuditEvent {
     pub failure: Option<Status>,
     /// The objects that were sent and returned, as far as a log holds them.
     pub bodies: Bodies,
-    /// For an unauthenticated request, the credentials that its sender tried, for brief lines;
-    /// empty for all others.
-    pub attempted: String,
+    /// For a request that is refused before its sender is known, why, for brief lines; empty for all
+    /// others.
+    pub refused_early: String,
     pub annotations: Vec<(Cow<'static, str>, String)>,
+    /// Those that lines of the level `Request` and above have, too.
+    pub request_annotations: Vec<(Cow<'static, str>, String)>,
 }
 
 /// The object that a request is about; empty fields are left out.
@@ -175,7 +177,7 @@ impl AuditEvent {
         line.pop();
         self.bodies.append_to(&mut line, extent);
         line.push(b',');
-        line.extend_from_slice(&json::encode_as(&self.end(stage, now), END)[1..]);
+        line.extend_from_slice(&json::encode_as(&self.end(extent.level, now), END)[1..]);
         line.push(b'\n');
         line
     }
@@ -214,15 +216,18 @@ impl AuditEvent {
         event
     }
 
-    fn end(&self, stage: AuditStage, now: Timestamp) -> Value {
+    fn end(&self, level: AuditLevel, now: Timestamp) -> Value {
         let mut end = object! {
             "requestReceivedTimestamp" => micro_time(self.received),
             "stageTimestamp" => micro_time(now),
         };
-        if stage != AuditStage::RequestReceived && !self.annotations.is_empty() {
-            let annotations =
-                self.annotations.iter().map(|(name, text)| (name.to_string(), Value::from(text.as_str())));
-            end.make_object().insert("annotations", Value::Object(annotations.collect::<Map>()));
+        let of_requests = if level >= AuditLevel::Request { &self.request_annotations[..] } else { &[] };
+        // Of several values the first one stays: it comes last, as the last one wins.
+        let annotations = self.annotations.iter().chain(of_requests).rev();
+        let annotations = annotations.map(|(name, text)| (name.to_string(), Value::from(text.as_str())));
+        let annotations: Map = annotations.collect();
+        if !annotations.is_empty() {
+            end.make_object().insert("annotations", Value::Object(annotations));
         }
         end
     }
@@ -238,13 +243,13 @@ impl AuditEvent {
         let (whole, tenth) = (took_us / 1000, took_us / 100 % 10);
         line.push_str(&format!("{} {} {} {whole}.{tenth} ms", self.verb, self.uri, self.code));
         line.push_str(&format!(" {user} {agent}"));
-        if stage == AuditStage::ResponseStarted && self.attempted.is_empty() {
+        if stage == AuditStage::ResponseStarted && self.refused_early.is_empty() {
             line.push_str(" begins");
         }
         let faults = self.annotations.iter().filter(|(name, _)| name == FAULT);
         faults.for_each(|(_, fault)| line.push_str(&format!(" [fault {fault}]")));
-        if !self.attempted.is_empty() {
-            line.push_str(&format!(": {}", self.attempted));
+        if !self.refused_early.is_empty() {
+            line.push_str(&format!(": {}", self.refused_early));
         } else if let Some(failure) = &self.failure {
             line.push_str(&format!(": {}", failure.message.replace('\n', " ")));
         }
@@ -369,6 +374,7 @@ impl Log {
             return;
         }
         let line = match (self.form, stage) {
+            (LineFormat::Json, AuditStage::RequestReceived) => event.line(stage, extent, event.received),
             (LineFormat::Json, _) => event.line(stage, extent, now),
             (LineFormat::Legacy, _) => event.legacy_line(stage),
             (LineFormat::Brief, AuditStage::RequestReceived) => return,
@@ -434,9 +440,9 @@ mod tests {
 
     #[test]
     fn a_request_from_nobody_known_has_one_line() {
-        let attempted = "Authentication failed, attempted: bearer".to_owned();
+        let refused_early = "Authentication failed, attempted: bearer".to_owned();
         let failure = Some(Status::unauthorized());
-        let event = AuditEvent { code: 401, failure, attempted, user: UserInfo::default(), ..event() };
+        let event = AuditEvent { code: 401, failure, refused_early, user: UserInfo::default(), ..event() };
         let brief = event.brief_line(AuditStage::ResponseStarted, Timestamp::UNIX_EPOCH);
         let expected = "get /apis/g/v1/namespaces/n/widgets/w?x=1 401 0.0 ms - kubectl/v1: \
             Authentication failed, attempted: bearer\n";
@@ -450,7 +456,8 @@ mod tests {
     #[test]
     fn a_refusal_is_told_with_its_reason() {
         let failure = Some(Status::not_found("g", "widgets", "w"));
-        let event = AuditEvent { code: 404, failure, annotations: vec![("a".into(), "b".into())], ..event() };
+        let annotations = vec![("a".into(), "b".into()), ("a".into(), "c".into())];
+        let event = AuditEvent { code: 404, failure, annotations, ..event() };
         let line = event.line(AuditStage::ResponseComplete, &Extent::of(AuditLevel::Metadata), Timestamp::UNIX_EPOCH);
         let line = String::from_utf8_lossy(&line);
         let expected = concat!(

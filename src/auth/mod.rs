@@ -47,7 +47,7 @@ pub use jwt::{About, Claims, LEEWAY_S, NamedObject, OwnToken, TokenIssuer, new_t
 pub use keys::{NoSigningKey, SigningKey, VerifyingKey};
 pub use request_header::RequestHeader;
 pub use secret_token::SecretClaims;
-pub use token::{Authenticated, TokenAuthenticator, Tokens, bearer_token};
+pub use token::{Authenticated, AuthenticationNotes, TokenAuthenticator, Tokens, bearer_token, extra_space_warning};
 pub use token_error::{AccountError, TokenError};
 pub use token_file::{TokenFile, TokenFileError};
 pub use user::UserInfo;

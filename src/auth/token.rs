@@ -12,6 +12,16 @@ pub struct Authenticated {
     pub user: UserInfo,
     /// The audiences of the token, as far as they were asked for.
     pub audiences: Vec<String>,
+    pub notes: AuthenticationNotes,
+}
+
+/// What authentication tells beside the user.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AuthenticationNotes {
+    /// Warnings for the client.
+    pub warnings: Vec<&'static str>,
+    /// Annotations of the audit log.
+    pub annotations: Vec<(&'static str, String)>,
 }
 
 /// Determines the user of a bearer token.
@@ -67,9 +77,31 @@ pub fn bearer_token(authorization: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then_some(token)
 }
 
+/// The warning about a value of an `Authorization` header whose token is behind more than one blank, and does not count.
+pub fn extra_space_warning(authorization: &str) -> Option<&'static str> {
+    const WARNING: &str =
+        "the provided Authorization header contains extra space before the bearer token, and is ignored";
+    let mut parts = authorization.trim().splitn(3, ' ');
+    let scheme = parts.next().filter(|scheme| scheme.eq_ignore_ascii_case("bearer"));
+    (scheme.is_some() && parts.next() == Some("") && parts.next().is_some()).then_some(WARNING)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_token_behind_two_blanks_is_warned_of() {
+        for (header, is_warned) in [
+            ("Bearer  abc", true),
+            (" bearer  abc", true),
+            ("Bearer abc", false),
+            ("Bearer ", false),
+            ("Basic  abc", false),
+        ] {
+            assert_eq!(extra_space_warning(header).is_some(), is_warned, "{header}");
+        }
+    }
 
     #[test]
     fn a_header_has_a_token_behind_one_blank() {
@@ -93,7 +125,11 @@ mod tests {
         async fn authenticate(&self, _: &str, audiences: &[String]) -> Result<Option<Authenticated>, TokenError> {
             let found = self.0.clone()?;
             let user = found.map(|name| UserInfo::authenticated(name, Vec::new()));
-            Ok(user.map(|user| Authenticated { user, audiences: audiences.to_vec() }))
+            Ok(user.map(|user| Authenticated {
+                user,
+                audiences: audiences.to_vec(),
+                notes: AuthenticationNotes::default(),
+            }))
         }
     }
 

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-use super::{Authenticated, TokenAuthenticator, TokenError, UserInfo};
+use super::{Authenticated, AuthenticationNotes, TokenAuthenticator, TokenError, UserInfo};
 
 /// Tokens and the user of each.
 #[derive(Default)]
@@ -74,7 +74,11 @@ impl TokenAuthenticator for TokenFile {
         if audiences.is_empty() {
             return Ok(None);
         }
-        Ok(self.user_of(token).cloned().map(|user| Authenticated { user, audiences }))
+        Ok(self.user_of(token).cloned().map(|user| Authenticated {
+            user,
+            audiences,
+            notes: AuthenticationNotes::default(),
+        }))
     }
 }
 

@@ -287,8 +287,9 @@ impl Planes {
         let app = App::with(registry, authorizer, Arc::clone(&tokens), server.limits, Arc::clone(&self.logs));
         let app = app.with_issuing(Issuing { issuer, key_set_url: format!("{url}/openid/v1/jwks") });
         let app = app.beside(Arc::clone(name), self.shared.clone(), Arc::clone(&begin));
+        let app = app.at(service_network::told(address));
         let gate = Gate::new(tokens).with_anonymous(server.users.lets_anonymous_in());
-        let gate = gate.with_failed_authentication(app.failed_authentication());
+        let gate = gate.with_early_refusals(app.early_refusals());
         let connections = Connections::among(http::router(app), gate, self.places.half());
         connections.listen(listener, tls.remembering(SESSIONS));
         let authority_pem = authority.certificate_pem().to_owned();

@@ -88,6 +88,14 @@ pub fn advertised(address: SocketAddr) -> Advertised {
     Advertised { ip, port: address.port() }
 }
 
+/// The same as clients are told of it; the one that it listens on where the machine has no other.
+pub fn told(address: SocketAddr) -> String {
+    match advertised(address) {
+        Advertised { ip: Some(ip), port } => SocketAddr::new(ip, port).to_string(),
+        Advertised { ip: None, .. } => address.to_string(),
+    }
+}
+
 /// The address of this machine from which others of the family are reached; no packet is sent to
 /// find it.
 fn own_address(family: IpAddr) -> Option<IpAddr> {

@@ -94,7 +94,8 @@ impl Server {
         let (shared, places) = server.shared();
         let main = Origin { registry: Arc::clone(&registry), issuer, authorizer };
         let (app, planes) = server.app(main, (address.ip(), &url), &tokens, (&shared, &places), logs);
-        let gate = server.gate(&credentials, tokens).with_failed_authentication(app.failed_authentication());
+        let app = app.at(service_network::told(address));
+        let gate = server.gate(&credentials, tokens).with_early_refusals(app.early_refusals());
         let router = http::router(app);
         let opened = open_page(server.ui, &router).await?;
         let connections = Connections::among(router, gate.clone(), places);

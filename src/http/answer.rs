@@ -120,6 +120,20 @@ pub(super) fn denial(exchange: &Exchange, denial: &Status) -> Response<Body> {
     response
 }
 
+/// The 504 of a request that was not answered in time: a Status without its kind, whatever the client accepts.
+///
+/// Source: `WithTimeoutForNonLongRunningRequests` of apiserver 1.37, whose answer has no type but the one that Go finds for
+/// its text.
+pub(super) fn timed_out(exchange: &Exchange) -> Response<Body> {
+    let status = Status::timeout("request did not complete within the allotted timeout");
+    exchange.observe(|observed| observed.refused(&status));
+    let message = json::encode_to_string(&Value::from(status.message.as_str()));
+    let body = format!(
+        r#"{{"metadata":{{}},"status":"Failure","message":{message},"reason":"Timeout","details":{{}},"code":504}}"#
+    );
+    self::body(exchange, status.code, TEXT_PLAIN, (body + "\n").into_bytes())
+}
+
 /// Plain text.
 pub(super) fn text(exchange: &Exchange, code: u16, text: impl Into<String>) -> Response<Body> {
     let mut response = body(exchange, code, TEXT_PLAIN, text.into().into_bytes());
@@ -134,10 +148,15 @@ pub(super) fn failed_authorization(exchange: &Exchange, why: &str) -> Response<B
     text(exchange, 500, path::internal_error(&exchange.uri, why))
 }
 
+/// Whether an answer of `size_bytes` is compressed.
+fn is_compressed(exchange: &Exchange, size_bytes: usize) -> bool {
+    size_bytes > GZIP_THRESHOLD_BYTES && negotiate::accepts_gzip(&exchange.accept_encoding)
+}
+
 /// A list as JSON, as it is taken by its client.
 pub(super) fn pieces(exchange: &Exchange, list: ListPieces) -> Response<Body> {
     let list = list.with_line_break();
-    let compress = list.left_bytes() >= GZIP_THRESHOLD_BYTES && negotiate::accepts_gzip(&exchange.accept_encoding);
+    let compress = is_compressed(exchange, list.left_bytes());
     let body =
         if compress { Body::from_stream(stream::iter(Compressed::new(list))) } else { Body::new(ListBody(list)) };
     finish(exchange, 200, Encoding::Json.content_type(), body, compress)
@@ -149,7 +168,7 @@ pub(super) fn in_pieces(
     size_bytes: usize,
     pieces: impl Iterator<Item = Bytes> + Send + Unpin + 'static,
 ) -> Response<Body> {
-    let compress = size_bytes >= GZIP_THRESHOLD_BYTES && negotiate::accepts_gzip(&exchange.accept_encoding);
+    let compress = is_compressed(exchange, size_bytes);
     let body = if compress {
         Body::from_stream(stream::iter(Compressed::new(pieces)))
     } else {
@@ -180,8 +199,7 @@ impl HttpBody for ListBody {
 
 /// A document of a given type.
 pub(super) fn document(exchange: &Exchange, content_type: &str, document: &CachedDocument) -> Response<Body> {
-    let compress = document.bytes.len() >= GZIP_THRESHOLD_BYTES && negotiate::accepts_gzip(&exchange.accept_encoding);
-    let compressed = if compress { document.compressed() } else { None };
+    let compressed = if is_compressed(exchange, document.bytes.len()) { document.compressed() } else { None };
     let is_compressed = compressed.is_some();
     let bytes = compressed.unwrap_or_else(|| document.bytes.clone());
     finish(exchange, 200, content_type, Body::from(bytes), is_compressed)
@@ -189,8 +207,7 @@ pub(super) fn document(exchange: &Exchange, content_type: &str, document: &Cache
 
 /// Bytes of a given type.
 pub(super) fn body(exchange: &Exchange, code: u16, content_type: &str, bytes: Vec<u8>) -> Response<Body> {
-    let compress = bytes.len() >= GZIP_THRESHOLD_BYTES && negotiate::accepts_gzip(&exchange.accept_encoding);
-    let compressed = if compress { gzip(&bytes).ok() } else { None };
+    let compressed = if is_compressed(exchange, bytes.len()) { gzip(&bytes).ok() } else { None };
     let is_compressed = compressed.is_some();
     finish(exchange, code, content_type, Body::from(compressed.unwrap_or(bytes)), is_compressed)
 }
@@ -262,6 +279,17 @@ pub(super) fn add_warnings(exchange: &Exchange, headers: &mut axum::http::Header
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_above_the_threshold_is_compressed() {
+        let request = axum::http::Request::builder().header("accept-encoding", "gzip").body(Body::empty());
+        let (exchange, _) = Exchange::read(request.expect("it is a request"));
+        let is_compressed = |size_bytes: usize| {
+            let answer = body(&exchange, 200, TEXT_PLAIN, vec![b'x'; size_bytes]);
+            answer.headers().contains_key(header::CONTENT_ENCODING)
+        };
+        assert_eq!([0, 1].map(|more| is_compressed(GZIP_THRESHOLD_BYTES + more)), [false, true]);
+    }
 
     #[test]
     fn warnings_that_are_too_long_together_are_cut() {

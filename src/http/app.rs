@@ -14,7 +14,7 @@ use crate::processor::Processor;
 use crate::registry::Registry;
 
 use super::document_cache::Documents;
-use super::failed_authentication::FailedAuthentication;
+use super::early_refusals::EarlyRefusals;
 use super::faults::Faults;
 use super::impersonation::LastModes;
 use super::limits::{Limits, Permits};
@@ -57,6 +57,8 @@ pub struct App {
     pub tokens: Arc<Tokens>,
     /// `None` if no tokens are issued.
     pub issuing: Option<Issuing>,
+    /// The address that clients are told of: `IP:PORT`.
+    pub address: String,
     /// The other control planes of the process; `None` for one that is not the main one.
     pub planes: Option<Arc<dyn Planes>>,
     /// Distinguishes this control plane from the others; empty for the main one.
@@ -104,6 +106,7 @@ impl App {
             authorizer,
             tokens,
             issuing: None,
+            address: String::new(),
             planes: None,
             plane: "".into(),
             asked: None,
@@ -120,6 +123,11 @@ impl App {
     /// The same, with `issuing` as the issuer of tokens.
     pub fn with_issuing(self, issuing: Issuing) -> Self {
         App { issuing: Some(issuing), ..self }
+    }
+
+    /// The same, which tells clients that it is at `address`.
+    pub fn at(self, address: String) -> Self {
+        App { address, ..self }
     }
 
     /// The same, with the other control planes of the process.
@@ -140,9 +148,9 @@ impl App {
         App { documents, processor, ..self }
     }
 
-    /// Records requests that are refused as unauthenticated.
-    pub fn failed_authentication(&self) -> FailedAuthentication {
-        FailedAuthentication { logs: Arc::clone(&self.observer.logs), plane: Arc::clone(&self.plane) }
+    /// Answers requests that are refused before their sender is known.
+    pub fn early_refusals(&self) -> EarlyRefusals {
+        EarlyRefusals { logs: Arc::clone(&self.observer.logs), plane: Arc::clone(&self.plane) }
     }
 
     /// Takes in the current roles and bindings, wherever they were changed.

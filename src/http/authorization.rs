@@ -11,9 +11,13 @@ use super::exchange::Exchange;
 pub(super) async fn decide(app: &App, exchange: &Exchange, attributes: &Attributes<'_>) -> Decision {
     let began = Instant::now();
     let decision = app.authorizer.authorize(&exchange.user, attributes).await;
+    let took = began.elapsed();
     if let Some(figures) = app.authorizer.figures() {
-        figures.attempted(decision.result(), began.elapsed());
+        figures.attempted(decision.result(), took);
     }
-    exchange.observe(|observed| observed.decided(&decision));
+    exchange.observe(|observed| {
+        observed.decided(&decision);
+        observed.took(|latencies| latencies.authorization = latencies.authorization.max(took));
+    });
     decision
 }

@@ -13,15 +13,27 @@ use super::metrics::Route;
 use super::observe::{Observed, Observer};
 use super::path::{ResourcePath, Target, Verb};
 
+/// The subresources that stand for a connection: a request for one goes on for as long as it takes, in whatever group the
+/// resource is.
+///
+/// Source: `CreateConfig` of `pkg/controlplane/apiserver`, and `validConnectRequests` of apiserver 1.37.
+const CONNECTIONS: [&str; 5] = ["attach", "exec", "log", "portforward", "proxy"];
+
+fn is_connection(path: &ResourcePath) -> bool {
+    CONNECTIONS.contains(&path.subresource.as_str())
+}
+
 /// Begins to observe a request.
 pub(super) fn begin(observer: &Observer, exchange: &Exchange, target: Option<&Target>) -> Arc<Observed> {
     Observed::begin(observer, kind(exchange, target), dry_run(exchange), || event(exchange, target))
 }
 
-fn kind(exchange: &Exchange, target: Option<&Target>) -> RequestKind {
+/// What a request does, as far as the limits care.
+pub(super) fn kind(exchange: &Exchange, target: Option<&Target>) -> RequestKind {
     match target {
         Some(Target::Resource(path)) => match exchange.verb(path) {
             Verb::Watch | Verb::Proxy => RequestKind::LongRunning,
+            _ if is_connection(path) => RequestKind::LongRunning,
             Verb::Get | Verb::List => RequestKind::ReadOnly,
             _ => RequestKind::Mutating,
         },
@@ -50,6 +62,7 @@ pub(super) fn event(exchange: &Exchange, target: Option<&Target>) -> AuditEvent 
         }
         _ => (exchange.method.as_str().to_lowercase(), None),
     };
+    let annotations = exchange.authentication.iter();
     AuditEvent {
         id: exchange.audit_id.clone(),
         uri: exchange.uri.clone(),
@@ -59,6 +72,7 @@ pub(super) fn event(exchange: &Exchange, target: Option<&Target>) -> AuditEvent 
         user_agent: exchange.user_agent.clone(),
         object,
         received: Timestamp::now(),
+        annotations: annotations.map(|(name, text)| ((*name).into(), text.clone())).collect(),
         ..AuditEvent::default()
     }
 }
@@ -75,9 +89,10 @@ fn dry_run(exchange: &Exchange) -> &'static str {
 /// The labels of a request for a resource that is served.
 pub(super) fn resource_route(exchange: &Exchange, path: &ResourcePath, verb: Verb) -> Route {
     let verb_label = match verb {
+        Verb::Watch => "WATCH",
+        _ if is_connection(path) => "CONNECT",
         Verb::Get => "GET",
         Verb::List => "LIST",
-        Verb::Watch => "WATCH",
         Verb::Create => "POST",
         Verb::Update => "PUT",
         Verb::Patch if exchange.content_type == "application/apply-patch+yaml" => "APPLY",

@@ -84,7 +84,7 @@ async fn document(app: &App, exchange: &Exchange, target: &Target) -> Result<Res
             let form = discovery::wants_aggregated(&exchange.accept, app.registry.definitions.minor);
             match form.filter(|_| !is_other) {
                 Some(form) => aggregated(exchange, form, discovery::aggregated(core, form.version, &resources)),
-                None if core => value(exchange, discovery::core_versions(""))?,
+                None if core => value(exchange, discovery::core_versions(&app.address))?,
                 None => value(exchange, discovery::groups(&resources))?,
             }
         }
@@ -165,7 +165,10 @@ fn aggregated(exchange: &Exchange, form: AggregatedForm, list: Value) -> Respons
         response.headers_mut().insert(header::CONTENT_TYPE, content_type);
     }
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("public"));
-    response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));
+    let compressed = response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));
+    if let Some(compressed) = compressed {
+        response.headers_mut().append(header::VARY, compressed);
+    }
     add_tag(&mut response, &tag);
     response
 }

@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderName, Method, Request, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
 use crate::audit::AuditLevel;
-use crate::auth::UserInfo;
+use crate::auth::{AuthenticationNotes, UserInfo};
 use crate::memory::{Full, Memory, Reservation};
 use crate::meta::selector::{FieldSelector, LabelSelector};
 use crate::meta::{Status, names};
@@ -20,7 +20,7 @@ use crate::registry::Warnings;
 use crate::webhook::patience;
 
 use super::Stopping;
-use super::impersonation;
+use super::impersonation::{self, Nameless};
 use super::limits::TOO_MANY_REQUESTS;
 use super::observe::Observed;
 use super::path::{ResourcePath, Selected, Verb};
@@ -55,9 +55,11 @@ pub(super) struct Exchange {
     pub content_length: usize,
     pub user: UserInfo,
     /// The user whom the request asks to impersonate, if any.
-    pub wanted_user: Result<Option<UserInfo>, Status>,
+    pub wanted_user: Result<Option<UserInfo>, Nameless>,
     pub stopping: Option<Stopping>,
     pub warnings: Mutex<Warnings>,
+    /// What authentication told for the audit log.
+    pub authentication: Vec<(&'static str, String)>,
     /// The request's id in the audit log: the one that the client sent, or a new one.
     pub audit_id: String,
     sources: Sources,
@@ -81,6 +83,9 @@ impl Exchange {
         let (mut parts, body) = request.into_parts();
         let upgrade = Upgrade::of(&mut parts);
         let user = parts.extensions.remove::<UserInfo>();
+        let notes = parts.extensions.remove::<AuthenticationNotes>().unwrap_or_default();
+        let mut warnings = Warnings::default();
+        notes.warnings.iter().for_each(|text| warnings.add(*text));
         let exchange = Exchange {
             method: parts.method,
             path: parts.uri.path().to_owned(),
@@ -95,7 +100,8 @@ impl Exchange {
             user: user.unwrap_or_default(),
             wanted_user: impersonation::wanted(&parts.headers),
             stopping: parts.extensions.get::<Stopping>().cloned(),
-            warnings: Mutex::default(),
+            warnings: Mutex::new(warnings),
+            authentication: notes.annotations,
             audit_id: audit_id(&parts.headers),
             sources: Sources::of(&parts.headers, parts.extensions.get::<PeerAddress>().copied()),
             upgrade,
@@ -122,23 +128,29 @@ impl Exchange {
     ///
     /// Source: `RequestInfoFactory` of apiserver 1.37.
     pub fn object_name<'a>(&self, path: &'a ResourcePath, verb: Verb) -> Cow<'a, str> {
-        if !path.name.is_empty() || !matches!(verb, Verb::List | Verb::Watch) {
+        let names_many = path.name.is_empty() && path.verb_prefix.is_empty();
+        if !names_many || !matches!(verb, Verb::List | Verb::Watch) {
             return Cow::Borrowed(&path.name);
         }
-        let fields = self.selected(verb).fields;
+        let Ok(options) = ListOptions::decode(&self.query) else { return Cow::Borrowed("") };
+        let fields = FieldSelector::parse(&options.field_selector).ok();
         let name = fields.as_ref().and_then(|fields| fields.requires_exact("metadata.name"));
         Cow::Owned(name.filter(|name| names::is_path_segment(name, false).is_empty()).unwrap_or_default().to_owned())
     }
 
-    /// What a list, a watch or a deletion of a collection selects, as far as that can be read.
-    pub fn selected(&self, verb: Verb) -> Selected {
-        if !matches!(verb, Verb::List | Verb::Watch | Verb::DeleteCollection) {
+    /// What a list, a watch or a deletion of a collection selects, as far as that can be read: also beside options that
+    /// can't be. A path with the verb in it selects nothing.
+    ///
+    /// Source: `RequestInfoFactory` of apiserver 1.37.
+    pub fn selected(&self, path: &ResourcePath, verb: Verb) -> Selected {
+        let selects = matches!(verb, Verb::List | Verb::Watch | Verb::DeleteCollection);
+        if !selects || !path.verb_prefix.is_empty() {
             return Selected::default();
         }
-        let Ok(options) = ListOptions::decode(&self.query) else { return Selected::default() };
+        let text = |name: &str| self.query.first(name).unwrap_or_default();
         Selected {
-            fields: FieldSelector::parse(&options.field_selector).ok(),
-            labels: LabelSelector::parse(&options.label_selector).ok(),
+            fields: FieldSelector::parse(text("fieldSelector")).ok(),
+            labels: LabelSelector::parse(text("labelSelector")).ok(),
         }
     }
 
@@ -200,6 +212,8 @@ impl Exchange {
                 observed.sent(object);
             }
             found.annotations().iter().for_each(|(name, text)| observed.annotate(name.clone(), text));
+            found.request_annotations().iter().for_each(|(name, text)| observed.annotate_requests(name.clone(), text));
+            observed.took(|latencies| latencies.webhooks.add(found.webhook_times()));
         });
         let mut warnings = self.warnings.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         warnings.absorb(found.into_notes());
@@ -230,12 +244,9 @@ pub fn audit_id(headers: &HeaderMap) -> String {
     given.map_or_else(|| uuid::Uuid::new_v4().to_string(), str::to_owned)
 }
 
-/// The values of a header, joined as one list. Bytes that are not UTF-8 become U+FFFD.
+/// The value of a header, and of one in several lines the first, as Go reads it. Bytes that are not UTF-8 become U+FFFD.
 fn text(headers: &HeaderMap, name: HeaderName) -> String {
-    let mut values = headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
-    let mut text = values.next().map(Cow::into_owned).unwrap_or_default();
-    values.for_each(|value| text.extend([",", &*value]));
-    text
+    headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).unwrap_or_default()
 }
 
 /// Reads a body into one buffer: each part is freed once it has been copied.
@@ -295,5 +306,40 @@ impl Sources {
         let peer = peer.filter(|peer| addresses.last() != Some(peer));
         addresses.extend(peer);
         addresses
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::path::{Target, parse};
+    use super::*;
+
+    /// The name and the selectors that authorizers are told of.
+    fn told(uri: &str) -> (String, [bool; 2]) {
+        let request = Request::builder().uri(uri).body(Body::empty()).expect("it is a request");
+        let (exchange, _) = Exchange::read(request);
+        let Ok(Target::Resource(path)) = parse(&exchange.path) else { panic!("{uri} is not of a resource") };
+        let verb = exchange.verb(&path);
+        let selected = exchange.selected(&path, verb);
+        let has = [selected.fields.is_some_and(|it| !it.is_empty()), selected.labels.is_some_and(|it| !it.is_empty())];
+        (exchange.object_name(&path, verb).into_owned(), has)
+    }
+
+    #[test]
+    fn of_a_header_in_two_lines_the_first_counts() {
+        let request = Request::builder().header("accept", "application/yaml").header("accept", "application/json");
+        let (exchange, _) = Exchange::read(request.body(Body::empty()).expect("it is a request"));
+        assert_eq!(exchange.accept, "application/yaml");
+    }
+
+    #[test]
+    fn authorizers_are_told_what_a_request_selects_unless_its_path_has_the_verb() {
+        let selectors = "fieldSelector=metadata.name%3Da&labelSelector=b%3Dc";
+        assert_eq!(told(&format!("/api/v1/pods?{selectors}")), ("a".to_owned(), [true, true]));
+        assert_eq!(told(&format!("/api/v1/pods?watch=1&{selectors}")), ("a".to_owned(), [true, true]));
+        assert_eq!(told(&format!("/api/v1/watch/pods?{selectors}")), (String::new(), [false, false]));
+        assert_eq!(told(&format!("/api/v1/namespaces/n/pods/a?{selectors}")), ("a".to_owned(), [false, false]));
+        // The name comes from options that are read as a whole, the selectors do not.
+        assert_eq!(told(&format!("/api/v1/pods?limit=x&{selectors}")), (String::new(), [true, true]));
     }
 }

@@ -61,7 +61,7 @@ impl Limits {
 pub(super) enum RequestKind {
     ReadOnly,
     Mutating,
-    /// A watch: it holds no permit.
+    /// A watch or a connection: it holds no permit.
     LongRunning,
 }
 

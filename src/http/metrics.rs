@@ -85,6 +85,21 @@ struct Watched {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Deprecated {
+    group: String,
+    version: String,
+    resource: String,
+    subresource: String,
+    removed_release: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ImpersonationLabels {
+    mode: String,
+    decision: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct InFlight {
     request_kind: &'static str,
 }
@@ -110,6 +125,9 @@ pub(super) struct Metrics {
     sizes: Family<Route, Histogram, fn() -> Histogram>,
     terminations: Family<AnsweredLabels, Counter>,
     long_running: Family<Route, Gauge>,
+    deprecated: Family<Deprecated, Gauge>,
+    impersonations: Family<ImpersonationLabels, Counter>,
+    impersonation_durations: Family<ImpersonationLabels, Histogram, fn() -> Histogram>,
     in_flight: Family<InFlight, Gauge>,
     watch_events: Family<Watched, Counter>,
     watch_event_sizes: Family<Watched, Histogram, fn() -> Histogram>,
@@ -144,6 +162,7 @@ impl Metrics {
         let seconds: fn() -> Histogram = || Histogram::new(SECONDS);
         let answer_sizes: fn() -> Histogram = || Histogram::new(exponential_buckets(1000.0, 10.0, 7));
         let event_sizes: fn() -> Histogram = || Histogram::new(exponential_buckets(1024.0, 2.0, 8));
+        let impersonation_seconds: fn() -> Histogram = || Histogram::new(exponential_buckets(0.001, 2.0, 15));
         let metrics = Metrics {
             registry: Registry::default(),
             requests: Family::default(),
@@ -151,6 +170,9 @@ impl Metrics {
             sizes: Family::new_with_constructor(answer_sizes),
             terminations: Family::default(),
             long_running: Family::default(),
+            deprecated: Family::default(),
+            impersonations: Family::default(),
+            impersonation_durations: Family::new_with_constructor(impersonation_seconds),
             in_flight: Family::default(),
             watch_events: Family::default(),
             watch_event_sizes: Family::new_with_constructor(event_sizes),
@@ -185,7 +207,26 @@ impl Metrics {
             "Requests that the server ended or refused to protect itself",
             self.terminations.clone(),
         );
-        registry.register("apiserver_longrunning_requests", "Watches that are open", self.long_running.clone());
+        registry.register(
+            "apiserver_longrunning_requests",
+            "Watches and connections that are open",
+            self.long_running.clone(),
+        );
+        registry.register(
+            "apiserver_requested_deprecated_apis",
+            "Deprecated versions that were asked for, by the release without them",
+            self.deprecated.clone(),
+        );
+        registry.register(
+            "apiserver_impersonation_attempts",
+            "Attempts to impersonate, by mode and decision",
+            self.impersonations.clone(),
+        );
+        registry.register(
+            "apiserver_impersonation_attempts_duration_seconds",
+            "How long it took to decide about them",
+            self.impersonation_durations.clone(),
+        );
         registry.register("apiserver_current_inflight_requests", "Requests at work", self.in_flight.clone());
         registry.register("apiserver_watch_events", "Events sent to watches", self.watch_events.clone());
         registry.register("apiserver_watch_events_sizes", "Bytes of events", self.watch_event_sizes.clone());
@@ -235,6 +276,21 @@ impl Metrics {
     /// The gauge of the watches of a route.
     pub fn long_running(&self, route: &Route) -> Gauge {
         self.long_running.get_or_create_owned(route)
+    }
+
+    /// Notes that a deprecated version was asked for, which release `removed` does not have any more.
+    pub fn deprecated(&self, route: &Route, removed: &str) {
+        let Route { group, version, resource, subresource, .. } = route.clone();
+        let removed_release = removed.to_owned();
+        self.deprecated.get_or_create(&Deprecated { group, version, resource, subresource, removed_release }).set(1);
+    }
+
+    /// Counts an attempt to impersonate; a refused one has no mode.
+    pub fn impersonated(&self, mode: Option<&str>, took: Duration) {
+        let decision = if mode.is_some() { "allowed" } else { "denied" };
+        let labels = ImpersonationLabels { mode: mode.unwrap_or_default().to_owned(), decision };
+        self.impersonations.get_or_create(&labels).inc();
+        self.impersonation_durations.get_or_create(&labels).observe(took.as_secs_f64());
     }
 
     /// The gauge of the requests at work: `readOnly` or `mutating`.

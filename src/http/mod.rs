@@ -38,7 +38,7 @@ mod around;
 mod share;
 mod watch_frame;
 mod watch_stream;
-mod failed_authentication;
+mod early_refusals;
 pub mod websocket;
 mod router;
 #[cfg(test)]
@@ -52,8 +52,8 @@ use crate::meta::minor::Minor;
 
 pub use app::{App, Issuing, Shared};
 pub use around::around;
+pub use early_refusals::EarlyRefusals;
 pub use exchange::{PeerAddress, audit_id};
-pub use failed_authentication::FailedAuthentication;
 pub use faults::Cut;
 pub use limits::Limits;
 pub use planes::{MAIN, Plane, PlaneRequest, Planes, WantedWorkloads, missing};

@@ -3,6 +3,7 @@
 //! Input: header values as they were sent. Output: encodings and transformations, or the text of a 406 or 415. Nothing
 //! is encoded here. Source: answers recorded from apiserver 1.37.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::work;
@@ -366,15 +367,17 @@ fn choose(accept: &str, endpoint: Endpoint) -> Option<(Encoding, Parameters)> {
     })
 }
 
-/// Whether an encoding supports the stream that a media range asks for, if any.
-pub fn has_stream(clause: &Clause<'_>, encoding: Encoding) -> bool {
+/// Whether an encoding supports the stream that a media range asks for, if any, and the endpoint the version of the group
+/// `meta.k8s.io`: those of resources know one.
+pub fn is_supported(clause: &Clause<'_>, encoding: Encoding, server_version: Option<&str>) -> bool {
     let is_known = clause.parameter("stream").is_none_or(|schema| schema == "watch" && encoding.streams());
-    is_known && clause.parameter("sv").is_none()
+    is_known && clause.parameter("sv").is_none_or(|asked| Some(asked) == server_version)
 }
 
 /// Reads the parameters of a media range; `None` where the endpoint can't answer it.
 fn parameters(clause: &Clause<'_>, encoding: Encoding, endpoint: Endpoint) -> Option<Parameters> {
-    if !has_stream(clause, encoding) {
+    let server_version = (endpoint != Endpoint::Plain).then_some("v1");
+    if !is_supported(clause, encoding, server_version) {
         return None;
     }
     let pretty = clause.parameter("pretty") == Some("1");
@@ -415,25 +418,24 @@ fn media_type(content_type: &str) -> Option<String> {
         None => (content_type, ""),
     };
     let media_type = media_type.trim().to_lowercase();
-    let mut seen: Vec<String> = Vec::new();
+    let mut seen: BTreeMap<String, String> = BTreeMap::new();
     while !rest.trim_start().is_empty() {
-        let Some((name, next)) = media_parameter(rest) else {
+        let Some(((name, value), next)) = media_parameter(rest) else {
             // One trailing semicolon is accepted.
             return (rest.trim() == ";").then_some(media_type);
         };
-        let name = name.to_lowercase();
-        if seen.contains(&name) {
+        // One that comes twice has one value.
+        if *seen.entry(name.to_lowercase()).or_insert_with(|| value.clone()) != value {
             return None;
         }
-        seen.push(name);
         rest = next;
     }
     let (type_, subtype) = media_type.split_once('/')?;
     (is_token(type_) && is_token(subtype)).then_some(media_type)
 }
 
-/// `;name=value` in front of `rest`: the name, and the rest after it.
-fn media_parameter(rest: &str) -> Option<(&str, &str)> {
+/// `;name=value` in front of `rest`: the name and the value, and the rest after them.
+fn media_parameter(rest: &str) -> Option<((&str, String), &str)> {
     let rest = rest.trim_start().strip_prefix(';')?.trim_start();
     let (name, rest) = rest.split_once('=')?;
     let name = name.trim_end();
@@ -443,17 +445,20 @@ fn media_parameter(rest: &str) -> Option<(&str, &str)> {
     }
     let Some(quoted) = rest.strip_prefix('"') else {
         let end = rest.find(|character| !is_token_character(character)).unwrap_or(rest.len());
-        return (end > 0).then(|| (name, &rest[end..]));
+        return (end > 0).then(|| ((name, rest[..end].to_owned()), &rest[end..]));
     };
-    let mut escaped = false;
+    let (mut escaped, mut value) = (false, String::new());
     for (at, character) in quoted.char_indices() {
         match character {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            '"' => return Some((name, &quoted[at + 1..])),
-            '\r' | '\n' => return None,
-            _ => {}
+            '\\' if !escaped => {
+                escaped = true;
+                continue;
+            }
+            '"' if !escaped => return Some(((name, value), &quoted[at + 1..])),
+            '\r' | '\n' if !escaped => return None,
+            character => value.push(character),
         }
+        escaped = false;
     }
     None
 }
@@ -500,6 +505,15 @@ mod tests {
         for accept in ["APPLICATION/JSON", "junk", "text/*", "application/cbor"] {
             check(accept, Endpoint::Custom, None);
         }
+    }
+
+    #[test]
+    fn resources_know_one_version_of_the_server() {
+        let json = Some((Encoding::Json, None));
+        check("application/json;sv=v1", Endpoint::Custom, json);
+        check("application/json;sv=v1", Endpoint::BuiltIn, json);
+        check("application/json;sv=v1", Endpoint::Plain, None);
+        check("application/json;sv=v2", Endpoint::BuiltIn, None);
     }
 
     #[test]
@@ -579,11 +593,19 @@ mod tests {
             "APPLICATION/JSON",
             "application/json; charset=utf-8",
             "application/json;foo=\"a;b\"",
+            "application/json;a=b;A=\"b\"",
             "application/json;",
         ] {
             assert_eq!(body_encoding(header), Ok(Encoding::Json), "{header}");
         }
-        for header in ["text/plain", "garbage", "*/*", "application/json; charset", "application/merge-patch+json"] {
+        for header in [
+            "text/plain",
+            "garbage",
+            "*/*",
+            "application/json; charset",
+            "application/json;a=b;a=c",
+            "application/merge-patch+json",
+        ] {
             assert!(body_encoding(header).is_err(), "{header}");
         }
     }

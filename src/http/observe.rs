@@ -5,14 +5,16 @@
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use prometheus_client::metrics::gauge::Gauge;
 
+use crate::admission::WebhookTimes;
 use crate::audit::{AuditEvent, AuditLevel, AuditStage, Extent, Log};
 use crate::auth::{Decision, Verdict};
 use crate::meta::Status;
+use crate::meta::duration::print_go;
 use crate::value::{Value, json, yaml};
 
 use super::impersonation::Impersonated;
@@ -21,6 +23,9 @@ use super::metrics::{Metrics, Route};
 
 /// The annotation of the audit log with the reason why a request is allowed or not.
 const REASON: &str = "authorization.k8s.io/reason";
+
+/// The audit log tells how long parts of a request took if it took longer than this.
+const LATENCY_TOLD_MIN: Duration = Duration::from_millis(500);
 
 /// Where requests are recorded.
 #[derive(Clone)]
@@ -41,6 +46,34 @@ pub(super) struct Observed {
     extents: Vec<Extent>,
     route: OnceLock<(Route, Option<Gauge>)>,
     answer: OnceLock<ObservedAnswer>,
+    /// Set for a deprecated version, to the release without it; empty if there is none.
+    deprecated: OnceLock<String>,
+    latencies: Mutex<Latencies>,
+}
+
+/// How long parts of a request took.
+#[derive(Debug, Default)]
+pub(super) struct Latencies {
+    pub webhooks: WebhookTimes,
+    pub authorization: Duration,
+    pub impersonation: Duration,
+}
+
+impl Latencies {
+    /// The annotations of the audit log: each part that took any time, and the whole.
+    ///
+    /// Source: `AuditAnnotationsFromLatencyTrackers` of apiserver 1.37.
+    fn annotations(&self, total: Duration) -> impl Iterator<Item = (Cow<'static, str>, String)> {
+        let parts = [
+            ("apiserver.latency.k8s.io/authorization", self.authorization),
+            ("apiserver.latency.k8s.io/impersonation", self.impersonation),
+            ("apiserver.latency.k8s.io/mutating-webhook", self.webhooks.mutating),
+            ("apiserver.latency.k8s.io/total", total),
+            ("apiserver.latency.k8s.io/validating-webhook", self.webhooks.validating),
+        ];
+        let text = |took: Duration| print_go(i64::try_from(took.as_nanos()).unwrap_or(i64::MAX));
+        parts.into_iter().filter(|(_, took)| !took.is_zero()).map(move |(name, took)| (name.into(), text(took)))
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -69,6 +102,8 @@ impl Observed {
             extents,
             route: OnceLock::new(),
             answer: OnceLock::new(),
+            deprecated: OnceLock::new(),
+            latencies: Mutex::default(),
         };
         observed.write(AuditStage::RequestReceived);
         Arc::new(observed)
@@ -111,6 +146,21 @@ impl Observed {
     /// Adds an annotation to the last line of the audit log.
     pub fn annotate(&self, name: impl Into<Cow<'static, str>>, text: &str) {
         self.with_event(|event| event.annotations.push((name.into(), text.to_owned())));
+    }
+
+    /// Adds an annotation to lines of the level `Request` and above.
+    pub fn annotate_requests(&self, name: impl Into<Cow<'static, str>>, text: &str) {
+        self.with_event(|event| event.request_annotations.push((name.into(), text.to_owned())));
+    }
+
+    /// The version that the request asks for is deprecated, and release `removed` does not have it any more.
+    pub fn deprecated(&self, removed: Option<u32>) {
+        _ = self.deprecated.set(removed.map(|minor| format!("1.{minor}")).unwrap_or_default());
+    }
+
+    /// Parts of the request took some time.
+    pub fn took(&self, add: impl FnOnce(&mut Latencies)) {
+        add(&mut self.latencies.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Whether a log records the request at `level` or above.
@@ -189,6 +239,23 @@ impl Observed {
     }
 }
 
+impl Observed {
+    /// Adds the annotations that only the last line of the audit log has.
+    fn annotate_end(&self) {
+        if let Some(removed) = self.deprecated.get() {
+            self.annotate("k8s.io/deprecated", "true");
+            if !removed.is_empty() {
+                self.annotate("k8s.io/removed-release", removed);
+            }
+        }
+        let total = self.begun.elapsed();
+        if total > LATENCY_TOLD_MIN {
+            let latencies = self.latencies.lock().unwrap_or_else(PoisonError::into_inner);
+            self.with_event(|event| event.annotations.extend(latencies.annotations(total)));
+        }
+    }
+}
+
 impl Drop for Observed {
     fn drop(&mut self) {
         /// The audit log's message for a client that did not wait for its answer.
@@ -199,8 +266,12 @@ impl Drop for Observed {
                 event.failure = Some(Status::plain(200, CLOSED_EARLY));
             });
         }
+        self.annotate_end();
         self.write(AuditStage::ResponseComplete);
         let Some((route, gauge)) = self.route.take() else { return };
+        if let Some(removed) = self.deprecated.get() {
+            self.observer.metrics.deprecated(&route, removed);
+        }
         if let Some(gauge) = gauge {
             gauge.dec();
         }
@@ -277,6 +348,49 @@ mod tests {
         assert_eq!(objects("Metadata"), [None, None]);
         assert_eq!(objects("Request"), [Some(config_map()), None]);
         assert_eq!(objects("RequestResponse"), [Some(config_map()), Some(config_map())]);
+    }
+
+    #[test]
+    fn what_was_slow_is_told_in_gos_durations_and_its_parts_only_if_they_took_time() {
+        let mut latencies = Latencies { authorization: Duration::from_micros(1_500), ..Latencies::default() };
+        let slow = WebhookTimes { mutating: Duration::from_millis(300), validating: Duration::from_millis(200) };
+        latencies.webhooks.add(slow);
+        latencies.webhooks.add(slow);
+        let told = latencies.annotations(Duration::from_millis(1_250));
+        let told: Vec<String> = told.map(|(name, text)| format!("{} {text}", &name[25..])).collect();
+        assert_eq!(told, ["authorization 1.5ms", "mutating-webhook 600ms", "total 1.25s", "validating-webhook 200ms"]);
+    }
+
+    #[test]
+    fn a_quick_request_has_no_latencies_and_a_deprecated_one_says_so() {
+        let event = logged("Metadata", "", |observed| observed.deprecated(Some(38)));
+        let annotations = object! { "k8s.io/deprecated" => "true", "k8s.io/removed-release" => "1.38" };
+        assert_eq!(event.get("annotations"), Some(&annotations));
+        let event = logged("Metadata", "", |observed| observed.deprecated(None));
+        assert_eq!(event.get("annotations"), Some(&object! { "k8s.io/deprecated" => "true" }));
+    }
+
+    #[test]
+    fn patches_of_webhooks_are_told_from_the_level_request_on() {
+        let annotations = |level| {
+            let event = logged(level, "", |observed| observed.annotate_requests("patch", "[]"));
+            event.get("annotations").cloned()
+        };
+        assert_eq!(annotations("Metadata"), None);
+        assert_eq!(annotations("Request"), Some(object! { "patch" => "[]" }));
+    }
+
+    #[test]
+    fn a_request_is_received_when_it_is_logged() {
+        let sheet = Sheet::default();
+        let observer =
+            Observer { metrics: Arc::new(Metrics::new(Minor::default())), logs: Arc::new([Log::to(sheet.clone())]) };
+        let event = || AuditEvent { received: Timestamp::UNIX_EPOCH, ..AuditEvent::default() };
+        let observed = Observed::begin(&observer, RequestKind::ReadOnly, "", event);
+        let line = sheet.0.lock().expect("nobody panics").clone();
+        let event = json::decode(&line).expect("it is one event");
+        assert_eq!(event.get("stageTimestamp"), event.get("requestReceivedTimestamp"));
+        drop(observed);
     }
 
     #[test]

@@ -24,7 +24,7 @@ use super::exchange::{AUDIT_ID, Exchange};
 use super::impersonation::Impersonated;
 use super::limits::RequestKind;
 use super::observe::Observed;
-use super::path::{self, BAD_REQUEST_TEXT, NOT_FOUND_TEXT, Selected, Target};
+use super::path::{self, BAD_REQUEST_TEXT, NOT_FOUND_TEXT, Target};
 use super::{answer, documents, faults, health, impersonation, issuer, metrics, resources, share, skiff};
 
 /// How long the change of one object may take at most, whatever the request timeout is.
@@ -44,6 +44,9 @@ async fn handle(State(app): State<Arc<App>>, request: Request) -> Response<Body>
         exchange.accept_encoding.clear();
     }
     let target = path::parse(&exchange.path).ok();
+    if let Some(refusal) = app.early_refusals().wrong_timeout(&exchange, target.as_ref()) {
+        return identified(&exchange, refusal);
+    }
     let observed = classify::begin(&app.observer, &exchange, target.as_ref());
     let share = share::of(&app, &exchange, target.as_ref(), observed.kind());
     if !app.plane.is_empty() {
@@ -68,12 +71,17 @@ async fn work(
 ) -> Response<Body> {
     let answered = metered(&share, respond(&app, &mut exchange, &observed, target, body)).await;
     app.processor.done(&share);
-    let mut response = answered.unwrap_or_else(|broken| share::broken_off(&exchange, &observed, broken));
+    let response = answered.unwrap_or_else(|broken| share::broken_off(&exchange, &observed, broken));
     observed.answered(response.status().as_u16(), response.body().size_hint().exact());
+    share::while_sent(&app, &share, observed.kind(), identified(&exchange, response))
+}
+
+/// The answer with the id of its request in the audit log.
+fn identified(exchange: &Exchange, mut response: Response<Body>) -> Response<Body> {
     if let Ok(id) = HeaderValue::from_str(&exchange.audit_id) {
         response.headers_mut().insert(AUDIT_ID, id);
     }
-    share::while_sent(&app, &share, observed.kind(), response)
+    response
 }
 
 async fn respond(
@@ -84,10 +92,7 @@ async fn respond(
     body: Body,
 ) -> Response<Body> {
     let Some(target) = target else { return answer::text(exchange, 400, BAD_REQUEST_TEXT) };
-    let mut patience = match Patience::of(app, exchange, observed, &target) {
-        Ok(patience) => patience,
-        Err(status) => return answer::status(exchange, &status),
-    };
+    let mut patience = Patience::of(app, exchange, observed, &target);
     match std::mem::replace(&mut exchange.wanted_user, Ok(None)) {
         Ok(None) => {}
         Ok(Some(wanted)) => {
@@ -101,9 +106,11 @@ async fn respond(
                 Ok(Err(status)) => return answer::denial(exchange, &status),
                 Err(refusal) => return refusal,
             }
-            patience = patience.after(begun.elapsed());
+            let took = begun.elapsed();
+            observed.took(|latencies| latencies.impersonation += took);
+            patience = patience.after(took);
         }
-        Err(status) => return answer::denial(exchange, &status),
+        Err(nameless) => return answer::denial(exchange, &nameless.refuse(constrains_impersonation(app))),
     }
     let (app, exchange) = (app, &*exchange);
     let serve = async |target, body| {
@@ -124,18 +131,29 @@ async fn impersonate(
 ) -> Result<Impersonated, Status> {
     app.refresh_policy().await?;
     let method = exchange.method.as_str().to_lowercase();
-    let (verb, name);
-    let nothing = Selected::default();
+    let (verb, name, selected);
     let attributes = match target {
         Target::Resource(path) => {
             verb = exchange.verb(path);
             name = exchange.object_name(path, verb);
-            path.attributes(verb, &name, &nothing)
+            selected = exchange.selected(path, verb);
+            path.attributes(verb, &name, &selected)
         }
         _ => Attributes::Path { verb: &method, path: &exchange.path },
     };
-    let authorizer = (&*app.authorizer, app.registry.definitions.minor.opens(Gate::ConstrainedImpersonation));
-    impersonation::impersonate(authorizer, &app.impersonations, &exchange.user, wanted, &attributes).await
+    let authorizer = (&*app.authorizer, constrains_impersonation(app));
+    let begun = Instant::now();
+    let outcome =
+        impersonation::impersonate(authorizer, &app.impersonations, &exchange.user, wanted, &attributes).await;
+    if constrains_impersonation(app) {
+        let mode = outcome.as_ref().ok().map(Impersonated::mode);
+        app.observer.metrics.impersonated(mode, begun.elapsed());
+    }
+    outcome
+}
+
+fn constrains_impersonation(app: &App) -> bool {
+    app.registry.definitions.minor.opens(Gate::ConstrainedImpersonation)
 }
 
 /// How long a request may take.
@@ -145,43 +163,32 @@ enum Patience {
     Unlimited,
     Limited {
         allowed: Duration,
-        /// The message when the time is over.
-        why: &'static str,
+        /// Whether the request changes one object: then the verb itself tells when the time is over.
+        is_change: bool,
     },
 }
 
 impl Patience {
-    /// Errors: 400 for a timeout that makes no sense.
-    fn of(app: &App, exchange: &Exchange, observed: &Observed, target: &Target) -> Result<Self, Status> {
-        if observed.kind() == RequestKind::LongRunning {
-            return Ok(Patience::Unlimited);
+    fn of(app: &App, exchange: &Exchange, observed: &Observed, target: &Target) -> Self {
+        if observed.kind() == RequestKind::LongRunning || matches!(target, Target::Probe { .. }) {
+            return Patience::Unlimited;
         }
-        let allowed = match exchange.query.timeout() {
-            Ok(None) => app.limits.request_timeout,
-            Ok(Some(wanted)) => wanted.min(app.limits.request_timeout),
-            Err(error) => {
-                let message = format!("invalid timeout specified in the request URL - {error}");
-                return Err(Status::bad_request(&message));
-            }
-        };
-        if matches!(target, Target::Probe { .. }) {
-            return Ok(Patience::Unlimited);
-        }
+        // A wrong one has been refused.
+        let wanted = exchange.query.timeout().ok().flatten().unwrap_or(Duration::MAX);
+        let allowed = wanted.min(app.limits.request_timeout);
         let is_change = observed.kind() == RequestKind::Mutating
             && matches!(target, Target::Resource(path) if !path.name.is_empty() || exchange.method == axum::http::Method::POST);
-        Ok(if is_change {
-            let why = "request did not complete within requested timeout - context deadline exceeded";
-            Patience::Limited { allowed: allowed.min(CHANGE_TIMEOUT_MAX), why }
-        } else {
-            Patience::Limited { allowed, why: "request did not complete within the allotted timeout" }
-        })
+        let allowed = if is_change { allowed.min(CHANGE_TIMEOUT_MAX) } else { allowed };
+        Patience::Limited { allowed, is_change }
     }
 
     /// The time that is left after `spent`.
     fn after(self, spent: Duration) -> Self {
         match self {
             Patience::Unlimited => self,
-            Patience::Limited { allowed, why } => Patience::Limited { allowed: allowed.saturating_sub(spent), why },
+            Patience::Limited { allowed, is_change } => {
+                Patience::Limited { allowed: allowed.saturating_sub(spent), is_change }
+            }
         }
     }
 }
@@ -196,7 +203,7 @@ async fn within_limits<T>(
     patience: Patience,
     work: impl Future<Output = T>,
 ) -> Result<T, Response<Body>> {
-    let Patience::Limited { allowed, why } = patience else { return Ok(work.await) };
+    let Patience::Limited { allowed, is_change } = patience else { return Ok(work.await) };
     let share = exchange.share.get();
     let expected = share.map_or(ExpectedWork::Short, |share| share.expected());
     let Some(permit) = app.permits.take(observed.kind(), expected).await else {
@@ -207,7 +214,8 @@ async fn within_limits<T>(
     }
     timeout(allowed, patience::holding(Arc::new(permit), work)).await.map_err(|_| {
         observed.terminated(504);
-        answer::status(exchange, &Status::timeout(why))
+        let why = "request did not complete within requested timeout - context deadline exceeded";
+        if is_change { answer::status(exchange, &Status::timeout(why)) } else { answer::timed_out(exchange) }
     })
 }
 

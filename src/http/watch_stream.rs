@@ -35,10 +35,10 @@ const COMPRESSED_BYTES_MAX: usize = 64 << 10;
 
 /// The answer to a watch: its frames as they occur.
 ///
-/// If the watch begins with the existing objects (`is_watch_list`), its frames are compressed for clients that accept
-/// gzip: whatever is sent together is a separate gzip member, so that it can be read at once.
-pub(super) fn answer(exchange: &Exchange, format: AnswerFormat, frames: Frames, is_watch_list: bool) -> Response<Body> {
-    let compress = is_watch_list && negotiate::accepts_gzip(&exchange.accept_encoding);
+/// If it `compresses`, its frames are compressed for clients that accept gzip: whatever is sent together is a separate
+/// gzip member, so that it can be read at once.
+pub(super) fn answer(exchange: &Exchange, format: AnswerFormat, frames: Frames, compresses: bool) -> Response<Body> {
+    let compress = compresses && negotiate::accepts_gzip(&exchange.accept_encoding);
     let body = Body::from_stream(stream::unfold(frames, move |mut frames| async move {
         let part = if compress { frames.packed().await } else { frames.part().await.map(Ok) };
         let part = part.or_else(|| std::mem::take(&mut frames.is_cut).then(|| Err(io::Error::other(Cut))))?;

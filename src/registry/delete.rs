@@ -79,6 +79,14 @@ pub(super) enum Named {
     Collection,
 }
 
+/// What admission is told of a deletion, beside the object.
+struct Asked<'a> {
+    user: &'a UserInfo,
+    dry_run: bool,
+    options: &'a Value,
+    warnings: &'a mut Warnings,
+}
+
 /// The outcome of a deletion.
 pub enum Deletion {
     /// The object is gone.
@@ -149,19 +157,31 @@ impl Registry {
         if is_pending(target, options, &old) || is_kept(target, &old) {
             return Ok(Some(Deletion::Stays(old)));
         }
+        let seen = seen_options((target, named), options, &old);
+        let mut asked = Asked { user, dry_run: options.dry_run, options: &seen, warnings };
+        self.admit_deletion((target, named), &mut asked, &old).await?;
+        self.remove((target, named), options, old, stored, Some(&mut asked)).await
+    }
+
+    /// Asks admission about the deletion of `old`.
+    async fn admit_deletion(
+        &self,
+        (target, named): (&Target, Named),
+        asked: &mut Asked<'_>,
+        old: &Value,
+    ) -> Result<(), Status> {
         let write = Admitted {
             operation: Operation::Delete,
             target,
             name: if named == Named::Object { &target.name } else { "" },
-            old: Some(&old),
-            user,
-            dry_run: options.dry_run,
-            options: &seen_options((target, named), options, &old),
+            old: Some(old),
+            user: asked.user,
+            dry_run: asked.dry_run,
+            options: asked.options,
             charges: &Charges::default(),
         };
-        self.admit_mutating(&write, &mut Value::Null, warnings).await?;
-        self.admit_validating(&write, &Value::Null, warnings).await?;
-        self.remove((target, named), options, old, stored).await
+        self.admit_mutating(&write, &mut Value::Null, asked.warnings).await?;
+        self.admit_validating(&write, &Value::Null, asked.warnings).await
     }
 
     /// [`Registry::delete`] without admission.
@@ -171,20 +191,24 @@ impl Registry {
             let stored = self.stored(&target).await?.ok_or_else(|| target.not_found())?;
             let old = self.derive_live(&target.resource, &target.version, &stored).await?;
             check_preconditions((&target, Named::Object), options, &old)?;
-            if self.remove((&target, Named::Object), options, old, stored).await?.is_some() {
+            if self.remove((&target, Named::Object), options, old, stored, None).await?.is_some() {
                 return Ok(());
             }
             target = self.refresh(&target).await?.into_owned();
         }
     }
 
-    /// Marks the object or removes it; `None` if it has changed meanwhile.
+    /// Marks the object or removes it; `None` if it has changed meanwhile. An object that is to be updated before it is
+    /// removed is `asked` about once more, as it is then; in a dry run it is not.
+    ///
+    /// Source: `Delete` of `k8s.io/apiserver/pkg/registry/generic/registry/store.go`, release 1.37.
     async fn remove(
         &self,
         (target, named): (&Target, Named),
         options: &DeleteRequest,
         old: Value,
         stored: Arc<Stored>,
+        asked: Option<&mut Asked<'_>>,
     ) -> Result<Option<Deletion>, Status> {
         let strategy = &target.resource.strategy;
         let now = self.now();
@@ -197,6 +221,9 @@ impl Registry {
             }
             return self.commit_marked(target, marked, &stored, options.dry_run).await;
         }
+        let asked = asked.filter(|_| !options.dry_run);
+        // Where its finalizers go as the options say, it is not stored without them.
+        let unmarked = (asked.is_some() && !finalizers(&old).is_empty()).then(|| old.clone());
         let mut marked = old;
         let graceful = match self.grace(target, options, &mut marked) {
             Grace::Pending => return Ok(Some(Deletion::Stays(marked))),
@@ -209,8 +236,15 @@ impl Registry {
         let may_go = finalizers(&marked).is_empty() && !strategy.must_stay(&marked);
         if may_go && graceful.is_none_or(|seconds| seconds == 0) {
             let gone = match graceful {
-                Some(_) if !options.dry_run => self.delete_marked(target, marked.clone(), &stored).await?,
-                _ => self.delete_now(target, &stored, Vec::new(), options.dry_run).await?,
+                Some(_) if !options.dry_run => {
+                    self.delete_marked((target, named), marked.clone(), &stored, asked).await?
+                }
+                _ => {
+                    if let (Some(asked), Some(unmarked)) = (asked, &unmarked) {
+                        self.admit_deletion((target, named), asked, unmarked).await?;
+                    }
+                    self.delete_now(target, &stored, Vec::new(), options.dry_run).await?
+                }
             };
             return Ok(gone.map(|revision| {
                 if strategy.returns_deleted() {
@@ -228,15 +262,16 @@ impl Registry {
     }
 
     /// Stores the object with its deletion time, and then deletes it: watches see both changes, and controllers act on
-    /// the first. `None` if it had already changed.
+    /// the first. `None` if it had already changed. If admission is `asked` and refuses, the object stays as it was stored.
     ///
     /// Source: `Delete` of `k8s.io/apiserver/pkg/registry/generic/registry/store.go`, for objects whose grace period is
     /// zero.
     async fn delete_marked(
         &self,
-        target: &Target,
+        (target, named): (&Target, Named),
         marked: Value,
         stored: &Arc<Stored>,
+        mut asked: Option<&mut Asked<'_>>,
     ) -> Result<Option<Revision>, Status> {
         if self.commit_marked(target, marked, stored, false).await?.is_none() {
             return Ok(None);
@@ -245,6 +280,11 @@ impl Registry {
         let mut newest = stored.revision;
         while let Some(marked) = self.stored(target).await?.filter(|marked| marked.uid == stored.uid) {
             newest = marked.revision;
+            if let Some(asked) = &mut asked {
+                let old = self.derive_for_deletion(&target.resource, &target.version, &marked).await;
+                let old = old.map_err(|error| error.refuse_read(&target.resource.collection, &marked))?;
+                self.admit_deletion((target, named), asked, &old).await?;
+            }
             if let Some(revision) = self.delete_now(target, &marked, Vec::new(), false).await? {
                 return Ok(Some(revision));
             }

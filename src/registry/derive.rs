@@ -22,6 +22,9 @@ use super::{Registry, Resource};
 /// the answer of a webhook may exceed it once encoded.
 const DERIVED_BYTES_MAX: usize = 8 << 20;
 
+/// How many unreadable objects a list tells of.
+pub(super) const UNREADABLE_MAX: usize = 100;
+
 /// Fields that most requests copy without reading them.
 const PASSED_ON: &[&[&str]] = &[OWNED_FIELDS];
 /// Fields that a deletion copies: it reads the metadata alone, unless admission or the kind asks for more.
@@ -79,11 +82,14 @@ impl Undecodable {
     }
 }
 
-/// The answer to a list with unreadable objects: the message has the first one, the causes have all.
+/// The answer to a list with unreadable objects: the message has the first one, the causes have all, or as many as are
+/// told.
+///
+/// Source: `corruptObjErrAggregator` of `pkg/storage/etcd3` in apiserver 1.37.
 pub(super) fn refuse_list(resource: &Resource, unreadable: &[(Arc<Stored>, Undecodable)]) -> Status {
     let version = resource.storage();
     let collection = &resource.collection;
-    let causes: Vec<Cause> = unreadable
+    let mut causes: Vec<Cause> = unreadable
         .iter()
         .map(|(stored, error)| Cause {
             reason: "UnexpectedServerResponse".into(),
@@ -98,6 +104,10 @@ pub(super) fn refuse_list(resource: &Resource, unreadable: &[(Arc<Stored>, Undec
     };
     let plural = version.qualified_plural();
     let message = format!("failed to read one or more {plural} from the storage: {first}{others}");
+    if causes.len() >= UNREADABLE_MAX {
+        let message = "too many errors, the list is truncated".to_owned();
+        causes.push(Cause { reason: "FieldValueTooMany".into(), message, ..Cause::default() });
+    }
     let mut status = Status::plain(500, &message);
     status.reason = "StorageReadError".into();
     let details = status.details.get_or_insert_default();

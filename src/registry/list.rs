@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::meta::json_path::JsonPath;
+use crate::meta::minor::Minor;
 use crate::meta::selector::{FieldSelector, LabelSelector};
 use crate::meta::{Revision, Status};
 use crate::store::continue_token::ContinueToken;
@@ -10,7 +11,7 @@ use crate::store::{At, Collection, Encoded, PageEnd, Snapshot, SnapshotError, St
 use crate::value::Value;
 use crate::work;
 
-use super::derive::{Undecodable, decode_derived, refuse_list};
+use super::derive::{UNREADABLE_MAX, Undecodable, decode_derived, refuse_list};
 use super::{Registry, Target, store_failed};
 
 /// The revision that a list shows.
@@ -115,10 +116,15 @@ impl Registry {
             }
         }
         let revision = snapshot.revision();
-        // There is a next page if any object follows, whether it is selected or not.
+        // There is a next page if any object follows, whether it is selected or not, or any of an index.
         let onward = format!("{last_key}\0");
         let mut rest = snapshot.range(&prefix, Some(&onward));
-        if items.len() < limit || rest.next().is_none() {
+        let follows = match indexed(target, request) {
+            _ if items.len() < limit => false,
+            Some(index) => self.any_selected(target, &index, &mut rest).await,
+            None => rest.next().is_some(),
+        };
+        if !follows {
             return Ok(ListPage { items, revision, continue_token: String::new(), remaining: None });
         }
         let remaining = selects_all.then(|| {
@@ -136,6 +142,22 @@ impl Registry {
         Ok(ListPage { items, revision, continue_token, remaining })
     }
 
+    /// Whether `request` selects any of these objects; one that can't be read counts.
+    async fn any_selected<'s>(
+        &self,
+        target: &Target,
+        request: &ListRequest,
+        objects: &mut impl Iterator<Item = &'s Arc<Stored>>,
+    ) -> bool {
+        for stored in objects {
+            work::step();
+            if !matches!(self.selects(target, request, stored).await, Ok(false)) {
+                return true;
+            }
+        }
+        false
+    }
+
     /// How many objects of a list there are from the key `start` on, if that is known without counting: otherwise every
     /// page would walk over all the following objects.
     fn count_from(&self, snapshot: &Snapshot, prefix: &str, start: Option<&str>) -> Option<usize> {
@@ -145,13 +167,16 @@ impl Registry {
         }
     }
 
-    /// The answer to a list that found an unreadable object: it names all of them, on whatever page they are.
+    /// The answer to a list that found an unreadable object: it names the first ones, on whatever page they are.
     async fn unreadable(&self, target: &Target, snapshot: &Snapshot, prefix: &str) -> Status {
         let mut unreadable = Vec::new();
         for stored in snapshot.range(prefix, None) {
             work::step();
             if let Err(error) = self.encoded(&target.resource, &target.version, stored).await {
                 unreadable.push((Arc::clone(stored), error));
+                if unreadable.len() == UNREADABLE_MAX {
+                    break;
+                }
             }
         }
         refuse_list(&target.resource, &unreadable)
@@ -200,6 +225,19 @@ impl Registry {
         let object = decode_derived(&encoded)?;
         Ok(request.labels.matches(|name| object.at(&["metadata", "labels", name]).and_then(Value::as_str)))
     }
+}
+
+/// What a list selects by an index, if the reference's cache answers it by one: not at an exact revision, and not where it
+/// goes on at a token.
+///
+/// Source: `waitUntilFreshAndList` of `pkg/storage/cacher/watch_cache.go` in apiserver 1.37; before 1.34 the store answers
+/// lists with a limit.
+fn indexed(target: &Target, request: &ListRequest) -> Option<ListRequest> {
+    const CACHED_SINCE: Minor = Minor::of(34);
+    let field = target.resource.strategy.indexed_field()?;
+    let is_cached = matches!(request.at, ListAt::Newest | ListAt::AtLeast(_)) && target.version.minor >= CACHED_SINCE;
+    let value = request.fields.requires_exact(field).filter(|_| is_cached)?;
+    Some(ListRequest { fields: FieldSelector::exactly(field, value), ..ListRequest::default() })
 }
 
 /// The text of a selectable field; a missing one is empty.

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
-use crate::admission::Notes;
+use crate::admission::{Notes, WebhookTimes};
 use crate::meta::field::ErrorList;
 use crate::types::decoder::Empty;
 use crate::value::Value;
@@ -87,11 +87,26 @@ impl Warnings {
         &self.notes.annotations
     }
 
-    /// Adds the contents of `notes`; the latest annotations replace earlier ones, as they are those of the attempt that
-    /// counts.
+    /// Annotations for events of the level `Request` and above.
+    pub fn request_annotations(&self) -> &BTreeMap<String, String> {
+        &self.notes.request_annotations
+    }
+
+    /// How long webhooks were waited for.
+    pub fn webhook_times(&self) -> WebhookTimes {
+        self.notes.webhook_times
+    }
+
+    /// Adds the contents of `notes`; of an annotation that is there already, the first value stays.
     pub fn absorb(&mut self, notes: Notes) {
         self.extend(notes.warnings);
-        self.notes.annotations.extend(notes.annotations);
+        for (name, text) in notes.annotations {
+            self.notes.annotations.entry(name).or_insert(text);
+        }
+        for (name, text) in notes.request_annotations {
+            self.notes.request_annotations.entry(name).or_insert(text);
+        }
+        self.notes.webhook_times.add(notes.webhook_times);
     }
 
     pub fn into_notes(self) -> Notes {

@@ -29,7 +29,7 @@ use super::pace;
 use super::plain;
 use super::stall::{self, Backlog, CutStalled};
 use super::tls::{Peer, Tls};
-use crate::auth::UserInfo;
+use crate::auth::{AuthenticationNotes, UserInfo};
 use crate::http::{Cut, PeerAddress, Stop, Stopping};
 
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
@@ -361,11 +361,18 @@ impl Gate {
                 return Some(gate::not_local());
             }
             ListenerKind::Loopback => UserInfo::unsecured(),
-            ListenerKind::Tls(peer) => match self.authenticate(peer, request.headers()).await {
-                Some(user) => user,
-                None if gate::is_health_path(request.uri().path()) => return None,
-                None => return Some(self.refuse(peer, request)),
-            },
+            ListenerKind::Tls(peer) => {
+                let mut notes = AuthenticationNotes::default();
+                let user = self.authenticate(peer, request.headers(), &mut notes).await;
+                if notes != AuthenticationNotes::default() {
+                    request.extensions_mut().insert(notes);
+                }
+                match user {
+                    Some(user) => user,
+                    None if gate::is_health_path(request.uri().path()) => return None,
+                    None => return Some(self.refuse(peer, request)),
+                }
+            }
         };
         request.extensions_mut().insert(user);
         None

@@ -10,17 +10,13 @@ use hyper::{HeaderMap, Request, Response, StatusCode};
 
 use super::cors::AllowedOrigins;
 use super::tls::Peer;
-use crate::auth::{RequestHeader, Tokens, UserInfo, bearer_token};
-use crate::http::{FailedAuthentication, audit_id, websocket};
+use crate::auth::{AuthenticationNotes, RequestHeader, Tokens, UserInfo, bearer_token, extra_space_warning};
+use crate::http::{EarlyRefusals, audit_id, websocket};
 
 /// Paths that are answered without an identity.
 const HEALTH_PATHS: [&str; 3] = ["/healthz", "/livez", "/readyz"];
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
-
-/// kube-apiserver's answer to an unknown client.
-const UNAUTHORIZED: &str = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}
-"#;
 
 /// Determines the sender of a request: first by a proxy's headers, then by the client certificate, then by a bearer
 /// token.
@@ -31,8 +27,8 @@ pub struct Gate {
     anonymous: bool,
     request_header: Arc<RequestHeader>,
     pub(super) allowed_origins: Arc<AllowedOrigins>,
-    /// Records the requests that are refused.
-    failed_authentication: Option<FailedAuthentication>,
+    /// Answers the requests that are refused.
+    early_refusals: EarlyRefusals,
 }
 
 impl Gate {
@@ -43,7 +39,7 @@ impl Gate {
             anonymous: false,
             request_header: Arc::default(),
             allowed_origins: Arc::default(),
-            failed_authentication: None,
+            early_refusals: EarlyRefusals::default(),
         }
     }
 
@@ -62,9 +58,9 @@ impl Gate {
         Gate { allowed_origins, ..self }
     }
 
-    /// The same gate, which records refused requests.
-    pub fn with_failed_authentication(self, failed_authentication: FailedAuthentication) -> Self {
-        Gate { failed_authentication: Some(failed_authentication), ..self }
+    /// The same gate, which lets `early_refusals` answer the requests that it refuses.
+    pub fn with_early_refusals(self, early_refusals: EarlyRefusals) -> Self {
+        Gate { early_refusals, ..self }
     }
 
     /// Refuses a request of an unknown client.
@@ -73,16 +69,18 @@ impl Gate {
         if let Ok(id) = HeaderValue::from_str(&audit_id(request.headers())) {
             request.headers_mut().insert(AUDIT_ID, id);
         }
-        if let Some(failed_authentication) = &self.failed_authentication {
-            failed_authentication.tell(request, *peer != Peer::Unnamed);
-        }
-        unauthorized()
+        self.early_refusals.unauthenticated(request, *peer != Peer::Unnamed)
     }
 
-    /// The user; `None` for a request without valid credentials.
+    /// The user; `None` for a request without valid credentials. `notes` gets what is told beside.
     ///
     /// A certificate that our CA did not sign is ignored, and a token is still checked.
-    pub(super) async fn authenticate(&self, peer: &Peer, headers: &HeaderMap) -> Option<UserInfo> {
+    pub(super) async fn authenticate(
+        &self,
+        peer: &Peer,
+        headers: &HeaderMap,
+        notes: &mut AuthenticationNotes,
+    ) -> Option<UserInfo> {
         let peer = match peer {
             Peer::Proxy(itself) => match self.request_header.user_of(&named_texts(headers)) {
                 Some(user) => return Some(user),
@@ -94,14 +92,21 @@ impl Gate {
             return Some(user.clone());
         }
         let token = match headers.get(AUTHORIZATION) {
-            Some(authorization) => bearer_token(authorization.to_str().ok()?).map(str::to_owned),
+            Some(authorization) => {
+                let authorization = authorization.to_str().ok()?;
+                notes.warnings.extend(extra_space_warning(authorization));
+                bearer_token(authorization).map(str::to_owned)
+            }
             None => websocket_token(headers),
         };
         let Some(token) = token else {
             return (self.anonymous && *peer == Peer::Unnamed).then(UserInfo::anonymous);
         };
         match self.tokens.authenticate(&token, &[]).await {
-            Ok(found) => Some(found.user),
+            Ok(found) => {
+                *notes = found.notes;
+                Some(found.user)
+            }
             Err(error) => {
                 tracing::info!(error = error.to_string(), "a request is refused");
                 None
@@ -135,11 +140,6 @@ pub fn is_health_path(path: &str) -> bool {
     HEALTH_PATHS
         .iter()
         .any(|health| path.strip_prefix(health).is_some_and(|rest| matches!(rest.as_bytes(), [] | [b'/', ..])))
-}
-
-/// The 401 that Kubernetes answers.
-fn unauthorized() -> Response<Body> {
-    refusal(StatusCode::UNAUTHORIZED, "application/json", UNAUTHORIZED)
 }
 
 /// The 403 for a request on the port without TLS that a web page may have sent.
@@ -193,13 +193,17 @@ mod tests {
         Gate::new(Arc::new(Tokens { api_audiences: audiences, authenticators: vec![Box::new(file)] }))
     }
 
+    async fn user(gate: &Gate, peer: &Peer, headers: &HeaderMap) -> Option<UserInfo> {
+        gate.authenticate(peer, headers, &mut AuthenticationNotes::default()).await
+    }
+
     #[tokio::test]
     async fn a_request_without_credentials_is_anonymous_and_one_with_wrong_ones_is_not() {
         let gate = gate().with_anonymous(true);
         let who = async |peer, authorization: Option<&'static str>| {
             let mut headers = HeaderMap::new();
             authorization.map(|text| headers.insert(AUTHORIZATION, HeaderValue::from_static(text)));
-            gate.authenticate(&peer, &headers).await.map(|user| user.name)
+            user(&gate, &peer, &headers).await.map(|user| user.name)
         };
         assert_eq!(who(Peer::Unnamed, None).await.as_deref(), Some("system:anonymous"));
         assert_eq!(who(Peer::Unnamed, Some("Basic abc")).await.as_deref(), Some("system:anonymous"));
@@ -212,9 +216,9 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(AUTHORIZATION, HeaderValue::from_static("Bearer s3cret"));
         for peer in [Peer::Refused, Peer::Unnamed] {
-            let user = gate().authenticate(&peer, &headers).await;
-            assert_eq!(user.map(|user| user.name).as_deref(), Some("jane"));
-            assert_eq!(gate().authenticate(&peer, &HeaderMap::new()).await, None);
+            let found = user(&gate(), &peer, &headers).await;
+            assert_eq!(found.map(|user| user.name).as_deref(), Some("jane"));
+            assert_eq!(user(&gate(), &peer, &HeaderMap::new()).await, None);
         }
     }
 
@@ -225,7 +229,7 @@ mod tests {
             headers.insert("upgrade", HeaderValue::from_static("websocket"));
             headers.insert("connection", HeaderValue::from_static("keep-alive, Upgrade"));
             headers.insert("sec-websocket-protocol", HeaderValue::from_static(protocols));
-            gate().authenticate(&Peer::Unnamed, &headers).await.map(|user| user.name)
+            user(&gate(), &Peer::Unnamed, &headers).await.map(|user| user.name)
         };
         assert_eq!(who("base64url.bearer.authorization.k8s.io.czNjcmV0, v1").await.as_deref(), Some("jane"));
         assert_eq!(who("base64url.bearer.authorization.k8s.io.czNjcmV0").await, None);

@@ -273,6 +273,27 @@ fn events_are_selected_by_what_they_are_about() {
 }
 
 #[test]
+fn events_come_in_pages_whatever_state_will_do() {
+    let folder = Folder::for_test();
+    let server = memory(&folder);
+    for name in ["e", "f"] {
+        let mut event = happening();
+        event["metadata"]["name"] = json!(name);
+        create(&server, EVENTS, event);
+    }
+    for path in [EVENTS, NEW_EVENTS] {
+        let page = get(&server, &format!("{path}?resourceVersion=0&limit=1"));
+        assert_eq!(page["items"].as_array().map(Vec::len), Some(1));
+        assert_eq!(page["metadata"]["remainingItemCount"], 1);
+    }
+    for name in ["a", "b"] {
+        create(&server, CONFIG_MAPS, json!({"metadata": {"name": name}}));
+    }
+    let whole = get(&server, &format!("{CONFIG_MAPS}?resourceVersion=0&limit=1"));
+    assert_eq!(whole["items"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
 fn rows_of_an_event_say_what_happened() {
     let folder = Folder::for_test();
     let server = memory(&folder);

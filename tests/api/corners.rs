@@ -363,6 +363,38 @@ fn a_list_that_names_one_object_is_of_the_newest_state_or_of_exactly_one() {
 }
 
 #[test]
+fn a_page_of_one_namespace_or_one_node_knows_that_it_is_the_last() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    let pods = |namespace: &str| format!("/api/v1/namespaces/{namespace}/pods");
+    let make = |namespace: &str, name: &str, node: &str| {
+        let spec = json!({"nodeName": node, "containers": [{"name": "c", "image": "i"}]});
+        let pod = json!({"metadata": {"name": name}, "spec": spec}).to_string();
+        let answer = server.send("POST", &pods(namespace), &[JSON], Some(pod.as_bytes()));
+        assert_eq!(answer.status, 201, "{}", answer.json());
+    };
+    make("default", "a", "n1");
+    make("default", "b", "n2");
+    make("kube-public", "a", "n2");
+    let page = |path: &str, query: &str| {
+        let page = get(&server, &format!("{path}?limit=1&fieldSelector={query}"), JSON).json();
+        let names: Vec<&str> =
+            page["items"].as_array().into_iter().flatten().filter_map(|it| it["metadata"]["name"].as_str()).collect();
+        (names.join(" "), page["metadata"]["continue"].as_str().unwrap_or_default().to_owned())
+    };
+    let (all, in_default) = ("/api/v1/pods", pods("default"));
+    assert_eq!(page(all, "metadata.namespace%3Dkube-public"), ("a".to_owned(), String::new()));
+    assert_eq!(page(all, "spec.nodeName%3Dn1"), ("a".to_owned(), String::new()));
+    assert_eq!(page(&in_default, "spec.nodeName%3Dn2"), ("b".to_owned(), String::new()));
+    for query in ["metadata.namespace%3Ddefault", "spec.nodeName%3Dn2"] {
+        let (_, token) = page(all, query);
+        assert_ne!(token, "", "{query}");
+        let (name, end) = page(all, &format!("{query}&continue={token}"));
+        assert_eq!((name.len(), end.as_str()), (1, ""), "{query}");
+    }
+}
+
+#[test]
 fn a_name_in_all_namespaces_comes_in_pages() {
     let (server, _folder) = serve_nightly();
     let maps = |namespace: &str| format!("/api/v1/namespaces/{namespace}/configmaps");

@@ -173,6 +173,34 @@ fn headers_of_documents_say_what_a_client_has_already() {
 }
 
 #[test]
+fn the_versions_of_the_core_group_come_with_the_address_of_the_server() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    let versions = server.send("GET", "/api", &[], None).json();
+    let [address] = &versions["serverAddressByClientCIDRs"].as_array().expect("it is a list")[..] else {
+        panic!("there is one: {versions}")
+    };
+    assert_eq!(address["clientCIDR"], "0.0.0.0/0");
+    let told: std::net::SocketAddr =
+        address["serverAddress"].as_str().and_then(|told| told.parse().ok()).expect("it is one");
+    assert!(server.url.ends_with(&format!(":{}", told.port())), "{told}");
+}
+
+#[test]
+fn aggregated_discovery_that_is_compressed_varies_by_both_headers() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    let accept = ("Accept", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
+    let vary = |query: &str, encoding: &str| {
+        let answer = server.send("GET", &format!("/apis{query}"), &[accept, ("Accept-Encoding", encoding)], None);
+        let values = answer.headers.iter().filter(|(name, _)| name == "vary").map(|(_, value)| value.as_str());
+        (answer.header("content-encoding").to_owned(), values.collect::<Vec<_>>().join("|"))
+    };
+    assert_eq!(vary("?pretty=1", "gzip"), ("gzip".to_owned(), "Accept|Accept-Encoding".to_owned()));
+    assert_eq!(vary("?pretty=1", "identity"), (String::new(), "Accept".to_owned()));
+}
+
+#[test]
 fn the_groups_are_told_whatever_the_method_and_versions_to_those_who_read() {
     let folder = Folder::for_test();
     let server = Server::start(&folder.0, &["--store", "memory"]);

@@ -110,6 +110,50 @@ fn a_refused_request_has_a_line_in_the_audit_log() {
 }
 
 #[test]
+fn an_unauthorized_request_is_answered_in_the_form_that_it_asks_for() {
+    let (server, _folder) = start();
+    let answer = |path: &str, headers: &str| {
+        let answer = get(&server, path, None, headers);
+        (answer.status, answer.header("content-type").to_owned(), String::from_utf8_lossy(&answer.body).into_owned())
+    };
+    let indented = "{\n  \"kind\": \"Status\",\n";
+    for (path, headers) in
+        [("/api/v1/pods", "User-Agent: curl/8\r\n"), ("/apis?pretty=true", ""), ("/api", "Accept: text/html\r\n")]
+    {
+        let (code, content_type, body) = answer(path, headers);
+        assert_eq!((code, content_type.as_str()), (401, "application/json"), "{path}");
+        assert!(body.starts_with(indented), "{body}");
+    }
+    let (code, content_type, body) = answer("/api/v1/pods", "Accept: application/yaml\r\n");
+    assert_eq!((code, content_type.as_str()), (401, "application/yaml"));
+    assert!(body.contains("reason: Unauthorized\n"), "{body}");
+    let (code, content_type, body) = answer("/api/v1/pods", "Accept: application/vnd.kubernetes.protobuf\r\n");
+    assert_eq!((code, content_type.as_str()), (401, "application/vnd.kubernetes.protobuf"));
+    assert!(body.starts_with("k8s\0"), "{body}");
+}
+
+#[test]
+fn a_wrong_timeout_is_told_to_anyone_and_has_one_line_without_a_user() {
+    let folder = Folder::for_test();
+    let path = folder.0.join("audit.log");
+    let arguments = ["--store", "memory", "--audit-log-path", path.to_str().expect("it is text")];
+    let server = Server::start(&folder.0, &arguments);
+    let message = "invalid timeout specified in the request URL - time: invalid duration \"soon\"";
+    let known = server.send("GET", "/api/v1/namespaces?timeout=soon", &[], None);
+    for answer in [get(&server, "/api/v1/namespaces?timeout=soon", None, ""), known] {
+        assert_eq!((answer.status, &answer.json()["message"]), (400, &json!(message)));
+        let log = std::fs::read_to_string(&path).expect("it is written before the answer is");
+        let events = log.lines().map(|line| serde_json::from_str(line).expect("each line is an event"));
+        let events: Vec<serde_json::Value> =
+            events.filter(|event: &serde_json::Value| event["auditID"] == answer.header("audit-id")).collect();
+        let [event] = &events[..] else { panic!("it has one line: {log}") };
+        assert_eq!((&event["stage"], &event["user"]), (&json!("ResponseStarted"), &json!({})));
+        assert_eq!(event["responseStatus"]["message"], message);
+    }
+    assert_eq!(get(&server, "/api/v1/namespaces?watch=1&timeout=soon", None, "").status, 401);
+}
+
+#[test]
 fn headers_that_name_a_user_are_not_believed() {
     let (server, _folder) = start();
     let header = "X-Remote-User: skiff-admin\r\nX-Remote-Group: system:masters\r\nImpersonate-User: skiff-admin\r\n";

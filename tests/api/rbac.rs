@@ -434,6 +434,10 @@ fn the_audit_log_tells_in_whose_name() {
     let server = Server::start(&folder.0, &arguments);
     let headers = [("Impersonate-User", "jane"), ("Impersonate-Extra-Acme.com%2fTeam", "x"), ("Audit-Id", "mine")];
     assert_eq!(server.send("GET", CONFIG_MAPS, &headers, None).status, 403);
+    let figures = server.send("GET", "/metrics", &[], None);
+    let figures = String::from_utf8_lossy(&figures.body).into_owned();
+    let line = r#"apiserver_impersonation_attempts_total{mode="user-info",decision="allowed"} 1"#;
+    assert!(figures.lines().any(|found| found == line), "{figures}");
     server.terminate();
     let text = std::fs::read_to_string(&path).expect("it is there");
     let mut events = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("each line is JSON"));

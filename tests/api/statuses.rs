@@ -198,6 +198,24 @@ fn what_can_not_be_read_is_an_error_of_the_server() {
 }
 
 #[test]
+fn of_many_objects_that_can_not_be_read_a_hundred_are_told() {
+    let folder = Folder::for_test();
+    let (server, v1, v2) = serve_unreadable(&folder);
+    for at in 0..100 {
+        let metadata = json!({"name": format!("b-{at}")});
+        let object = json!({"apiVersion": "stable.example.com/v1", "kind": "Foo", "metadata": metadata});
+        assert_eq!(send(&server, ("POST", &v1, &object.to_string())).status, 201);
+    }
+    let all = send(&server, ("GET", &v2, "")).json();
+    let causes = all["details"]["causes"].as_array().expect("there are causes");
+    assert_eq!(causes.len(), 101);
+    let last = json!({"reason": "FieldValueTooMany", "message": "too many errors, the list is truncated"});
+    assert_eq!(causes[100], last);
+    let message = all["message"].as_str().expect("it says why");
+    assert!(message.ends_with(" (and 99 more)"), "{message}");
+}
+
+#[test]
 fn where_the_reference_stores_an_object_is_told_with_a_uid_that_is_not_its_own() {
     let folder = Folder::for_test();
     let server = Server::start(&folder.0, &["--store", "memory"]);

@@ -157,6 +157,18 @@ fn a_list_that_is_streamed_may_be_compressed() {
     assert_eq!(types, ["ADDED", "BOOKMARK"]);
 }
 
+#[test]
+fn a_list_that_is_streamed_is_compressed_since_1_37_unless_the_gate_is_closed() {
+    let query =
+        "watch=1&timeoutSeconds=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+    for arguments in [["--emulated-version", "1.36"], ["--feature-gates", "WatchListCompression=false"]] {
+        let folder = Folder::for_test();
+        let server = serve_crontabs(&folder, &[&["--store", "memory"][..], &arguments].concat());
+        let plain = server.send("GET", &format!("{CRONTABS}?{query}"), &[("Accept-Encoding", "gzip")], None);
+        assert_eq!((plain.status, plain.header("content-encoding")), (200, ""), "{arguments:?}");
+    }
+}
+
 /// The text of a stream in chunks, which may end within an event.
 fn chunks(stream: TcpStream) -> impl Iterator<Item = Vec<u8>> {
     let mut reader = BufReader::new(stream);

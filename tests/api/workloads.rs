@@ -883,6 +883,16 @@ fn a_secret_for_a_token_is_filled_and_goes_with_its_account() {
     assert_eq!(pods(&header), 200);
     let used = cluster.get("secret/ci-token", ".metadata.labels.kubernetes\\.io/legacy-token-last-used");
     assert_eq!(used.len(), "2026-01-01".len(), "{used}");
+    // One that its account lists was made by the server, as far as anybody can tell.
+    let warning = |header: &str| {
+        let answer = identity::get(&cluster.server, "/api/v1/namespaces/default/pods", None, header);
+        answer.header("warning").to_owned()
+    };
+    assert_eq!(warning(&header), "");
+    cluster.ok("patch serviceaccount ci --type=merge -p {\"secrets\":[{\"name\":\"ci-token\"}]}");
+    assert!(warning(&header).contains("instead of auto-generated secret-based tokens."), "{}", warning(&header));
+    let spaced = header.replace("Bearer ", "Bearer  ");
+    assert!(warning(&spaced).contains("extra space before the bearer token"), "{}", warning(&spaced));
     // Whoever administers the accounts may take it out of use.
     cluster.ok("label secret ci-token kubernetes.io/legacy-token-invalid-since=2026-01-01");
     assert_eq!(pods(&header), 401);

@@ -328,6 +328,11 @@ pub trait Strategy: Send + Sync {
         None
     }
 
+    /// A field that the reference's cache has an index of: a list that selects one value of it looks at no other objects.
+    fn indexed_field(&self) -> Option<&'static str> {
+        None
+    }
+
     /// The columns of a Table; `None` if the version defines them.
     fn table(&self) -> Option<Table> {
         None
@@ -408,6 +413,14 @@ pub trait Strategy: Send + Sync {
     /// How long an object is kept after its last write; `None` for until it is deleted.
     fn lifetime(&self) -> Option<Duration> {
         None
+    }
+
+    /// Whether lists and watches are answered by the store itself: the reference has no watch cache for what it forgets
+    /// soon.
+    ///
+    /// Source: `DefaultWatchCacheSizes` of `pkg/kubeapiserver`.
+    fn is_read_from_store(&self) -> bool {
+        self.lifetime().is_some()
     }
 
     /// The fields that a write to `subresource` resets, and which its manager therefore does not own: by default the

@@ -130,6 +130,8 @@ pub enum Gate {
     VolumeLimitScaling,
     /// Watches may begin with the current objects.
     WatchList,
+    /// Such watches are compressed for clients that accept it.
+    WatchListCompression,
     /// `scheduling` of jobs.
     WorkloadWithJob,
     /// Groups of groups of pods.
@@ -220,7 +222,7 @@ pub struct Gates {
 }
 
 /// The gates, as `--feature-gates` names them, in the order of their declaration.
-pub(super) const NAMES: [(Gate, &str); 102] = [
+pub(super) const NAMES: [(Gate, &str); 103] = [
     (Gate::ApiResponseCompression, "APIResponseCompression"),
     (Gate::AllowUnsafeMalformedObjectDeletion, "AllowUnsafeMalformedObjectDeletion"),
     (Gate::AtomicWriteVolumeUserFields, "AtomicWriteVolumeUserFields"),
@@ -283,6 +285,7 @@ pub(super) const NAMES: [(Gate, &str); 102] = [
     (Gate::VolumeBindMountOptions, "VolumeBindMountOptions"),
     (Gate::VolumeLimitScaling, "VolumeLimitScaling"),
     (Gate::WatchList, "WatchList"),
+    (Gate::WatchListCompression, "WatchListCompression"),
     (Gate::WorkloadWithJob, "WorkloadWithJob"),
     (Gate::CompositePodGroup, "CompositePodGroup"),
     (Gate::DraWorkloadResourceClaims, "DRAWorkloadResourceClaims"),

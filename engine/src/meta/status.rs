@@ -19,7 +19,7 @@ const KNOWN_REASONS: [&str; 19] = [
     "Gone",
     "Invalid",
     "ServerTimeout",
-    "StoreReadError",
+    "StorageReadError",
     "Timeout",
     "TooManyRequests",
     "BadRequest",
@@ -409,6 +409,13 @@ mod tests {
         let expected = r#"Widget.example.com "a" is invalid: metadata: Invalid value: "x": field is immutable"#;
         assert_eq!(status.message, expected);
         assert_eq!(status.details.map(|details| details.causes.len()), Some(2));
+    }
+
+    #[test]
+    fn a_reason_that_clients_know_counts_more_than_the_code() {
+        let status = Status { reason: "StorageReadError".into(), ..Status::plain(500, "") };
+        assert!(!status.is_for("InternalError", 500));
+        assert!(Status { reason: "Odd".into(), ..status }.is_for("InternalError", 500));
     }
 
     #[test]

@@ -142,7 +142,7 @@ impl Named {
     }
 
     /// The minor since which it is removed.
-    fn removed(&self) -> Option<u32> {
+    pub fn removed(&self) -> Option<u32> {
         self.minor("removed").or_else(|| self.later(self.deprecated()))
     }
 

@@ -40,7 +40,7 @@ use bytes::Bytes;
 use uuid::Uuid;
 
 use super::matcher::NamespaceLabels;
-use super::{Admission, AdmissionResult, Attributes, Figures, WebhookCall};
+use super::{Admission, AdmissionResult, Attributes, Figures, WebhookCall, WebhookTimes};
 use crate::auth;
 use crate::crd::ServedVersion;
 use crate::meta::Status;
@@ -239,7 +239,12 @@ impl<S: WebhookSource> Webhooks<S> {
         let request = attributes.request(sent.version);
         let body = review::encode(version, &uid, request, sent.object, sent.old);
         let manner = Manner::of_admission(webhook.timeout);
+        let began = Instant::now();
         let answer = self.client.call(&self.endpoint(webhook), Bytes::from(body), manner).await;
+        attributes.told.waited(match kind {
+            WebhookKind::Mutating => WebhookTimes { mutating: began.elapsed(), ..WebhookTimes::default() },
+            WebhookKind::Validating => WebhookTimes { validating: began.elapsed(), ..WebhookTimes::default() },
+        });
         let failed = |why: String, code| VerdictError::Failed(format!("failed to call webhook: {why}"), code);
         let answer = answer.map_err(|failure| failed(failure.text, failure.status.unwrap_or(UNAVAILABLE)))?;
         let verdict =

@@ -17,6 +17,8 @@ use crate::value::{Value, go_quote, json};
 
 /// The audit annotation about what a webhook did.
 const MUTATION: &str = "mutation.webhook.admission.k8s.io";
+/// The audit annotation with the patch of a webhook.
+const PATCH: &str = "patch.webhook.admission.k8s.io";
 
 /// The objects of the request in the version that the last webhook accepted.
 struct Versioned {
@@ -79,7 +81,7 @@ impl<S: WebhookSource> Webhooks<S> {
             }
             let place = format!("round_{}_index_{index}", u8::from(round.is_second()));
             let began = Instant::now();
-            let called = self.call_and_patch(webhook, attributes, now).await;
+            let called = self.call_and_patch((webhook, place.as_str()), attributes, now).await;
             self.count(webhook, WebhookKind::Mutating, attributes, (began, called.as_ref().err()));
             let has_changed = matches!(called, Ok(true));
             let mutation = review::mutation(&webhook.configuration, &webhook.name, has_changed);
@@ -106,10 +108,11 @@ impl<S: WebhookSource> Webhooks<S> {
         Ok(())
     }
 
-    /// Calls the webhook and applies its patch; returns whether the decoded object differs from the one before.
+    /// Calls the webhook at its `place` in the round and applies its patch; returns whether the decoded object differs from
+    /// the one before.
     async fn call_and_patch(
         &self,
-        webhook: &Webhook,
+        (webhook, place): (&Webhook, &str),
         attributes: &Attributes<'_>,
         versioned: &mut Versioned,
     ) -> Result<bool, VerdictError> {
@@ -137,6 +140,8 @@ impl<S: WebhookSource> Webhooks<S> {
         let has_changed = attributes.forms.differ(&versioned.object, &patched);
         versioned.object = attributes.forms.decode(patched).map_err(|error| broken(&error.to_string()))?;
         versioned.is_dirty = true;
+        let annotation = review::patch(&webhook.configuration, &webhook.name, &verdict.patch);
+        attributes.told.annotate_requests(format!("{PATCH}/{place}"), annotation);
         Ok(has_changed)
     }
 }

@@ -230,6 +230,23 @@ pub fn mutation(configuration: &str, webhook: &str, mutated: bool) -> String {
     String::from_utf8_lossy(&json::encode_as(&Value::Object(fields), layout)).into_owned()
 }
 
+/// The audit annotation with the JSON patch that a webhook made.
+pub fn patch(configuration: &str, webhook: &str, patch: &[u8]) -> String {
+    let fields = object! {
+        "configuration" => configuration,
+        "patch" => json::decode(patch).unwrap_or_default(),
+        "patchType" => "JSONPatch",
+        "webhook" => webhook,
+    };
+    let layout = json::Layout::Struct(&[
+        ("configuration", &json::Layout::Sorted),
+        ("webhook", &json::Layout::Sorted),
+        ("patch", &json::Layout::Sorted),
+        ("patchType", &json::Layout::Sorted),
+    ]);
+    String::from_utf8_lossy(&json::encode_as(&fields, layout)).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

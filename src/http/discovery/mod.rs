@@ -176,7 +176,7 @@ pub fn wants_aggregated(accept: &str, minor: Minor) -> Option<AggregatedForm> {
             _ => return None,
         };
         let is_offered = |encoding: &Encoding| {
-            clause.takes("application", encoding.subtype()) && negotiate::has_stream(clause, *encoding)
+            clause.takes("application", encoding.subtype()) && negotiate::is_supported(clause, *encoding, None)
         };
         let encoding = Encoding::ALL.into_iter().find(is_offered)?;
         Some(AggregatedForm { version, encoding, pretty: clause.parameter("pretty") == Some("1") })

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use axum::http::HeaderMap;
 
-use crate::auth::{Attributes, Authorizer, ResourceAttributes, UserInfo};
+use crate::auth::{Attributes, Authorizer, Decision, ResourceAttributes, UserInfo, Verdict};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::{Status, names};
 use crate::value::go_quote;
@@ -88,6 +88,13 @@ pub(super) struct Impersonated {
     pub constraint: String,
 }
 
+impl Impersonated {
+    /// The name of the mode that allowed it, for metrics.
+    pub fn mode(&self) -> &str {
+        self.constraint.strip_prefix("impersonate:").unwrap_or("legacy")
+    }
+}
+
 /// The mode that last succeeded for each user: it is tried first.
 #[derive(Default)]
 pub(super) struct LastModes(Mutex<HashMap<String, Mode>>);
@@ -106,10 +113,24 @@ impl LastModes {
     }
 }
 
+/// Parts of a user without a name.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Nameless(UserInfo);
+
+impl Nameless {
+    /// The 400, in the words of a server that `constrains` impersonation or in those of an older one.
+    pub fn refuse(&self, constrains: bool) -> Status {
+        let Nameless(user) = self;
+        Status::bad_request(&if constrains {
+            format!("requested {} without impersonating a user name", go_syntax(user))
+        } else {
+            format!("requested {} without impersonating a user", go_references(user))
+        })
+    }
+}
+
 /// The user that the headers ask for; `None` if they ask for none.
-///
-/// Errors: 400 for parts of a user without a name.
-pub(super) fn wanted(headers: &HeaderMap) -> Result<Option<UserInfo>, Status> {
+pub(super) fn wanted(headers: &HeaderMap) -> Result<Option<UserInfo>, Nameless> {
     let texts =
         |name: &str| headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
     let mut extra: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -128,10 +149,7 @@ pub(super) fn wanted(headers: &HeaderMap) -> Result<Option<UserInfo>, Status> {
     match (wanted.name.is_empty(), is_empty) {
         (false, _) => Ok(Some(wanted)),
         (true, true) => Ok(None),
-        (true, false) => {
-            let message = format!("requested {} without impersonating a user name", go_syntax(&wanted));
-            Err(Status::bad_request(&message))
-        }
+        (true, false) => Err(Nameless(wanted)),
     }
 }
 
@@ -154,6 +172,20 @@ fn go_syntax(user: &UserInfo) -> String {
     format!("&user.DefaultInfo{{Name:{name}, UID:{uid}, Groups:{groups}, Extra:{extra}}}")
 }
 
+/// The parts of a user as Go's `%v` shows a list of `ObjectReference`s: each field, in the order of the type.
+///
+/// Source: `buildImpersonationRequests` of `endpoints/filters/impersonation` in apiserver.
+fn go_references(user: &UserInfo) -> String {
+    const VERSION: &str = "authentication.k8s.io/v1";
+    let reference =
+        |kind: &str, name: &str, api_version: &str, path: &str| format!("{{{kind}  {name}  {api_version}  {path}}}");
+    let groups = user.groups.iter().map(|group| reference("Group", group, "", ""));
+    let extra = user.extra.iter().flat_map(|(key, values)| values.iter().map(move |value| (key, value)));
+    let extra = extra.map(|(key, value)| reference("UserExtra", value, VERSION, key));
+    let uid = (!user.uid.is_empty()).then(|| reference("UID", &user.uid, VERSION, ""));
+    format!("[{}]", groups.chain(extra).chain(uid).collect::<Vec<_>>().join(" "))
+}
+
 /// Undoes percent-escapes, unless one is malformed.
 fn unescape(key: &str) -> String {
     super::path::decode(key).unwrap_or_else(|_| key.to_owned())
@@ -171,13 +203,17 @@ pub(super) async fn impersonate(
     request: &Attributes<'_>,
 ) -> Result<Impersonated, Status> {
     if !constrains {
-        return ModeChecks { authorizer, mode: Mode::Legacy, requestor }.check(wanted, request).await;
+        let checks = ModeChecks { authorizer, mode: Mode::Legacy, requestor, tells_errors: false };
+        return checks.check(wanted, request).await;
     }
     let last = last_modes.get(&requestor.name);
     let others = Mode::ALL.into_iter().filter(|mode| Some(*mode) != last);
     let mut first_refusal = None;
     for mode in last.into_iter().chain(others).filter(|mode| mode.suits(wanted, requestor)) {
-        match (ModeChecks { authorizer, mode, requestor }).check(wanted, request).await {
+        // What a service account may do as its node does not depend on what else is known of it.
+        let keys_alone = (mode == Mode::AssociatedNode).then(|| with_keys_alone(requestor));
+        let requestor = keys_alone.as_ref().unwrap_or(requestor);
+        match (ModeChecks { authorizer, mode, requestor, tells_errors: true }).check(wanted, request).await {
             Ok(impersonated) => {
                 last_modes.set(&requestor.name, mode);
                 return Ok(impersonated);
@@ -193,6 +229,8 @@ struct ModeChecks<'a> {
     authorizer: &'a dyn Authorizer,
     mode: Mode,
     requestor: &'a UserInfo,
+    /// Whether a refusal tells an error of the authorizer.
+    tells_errors: bool,
 }
 
 impl ModeChecks<'_> {
@@ -312,9 +350,24 @@ impl ModeChecks<'_> {
     }
 
     async fn authorize(&self, attributes: &Attributes<'_>) -> Result<(), Status> {
-        let decision = self.authorizer.authorize(self.requestor, attributes).await;
-        if decision.is_allowed() { Ok(()) } else { Err(forbidden(attributes, self.requestor, &decision.reason)) }
+        let Decision { verdict, reason, error } = self.authorizer.authorize(self.requestor, attributes).await;
+        if verdict == Verdict::Allow {
+            return Ok(());
+        }
+        let why = match (error.as_str(), reason.as_str()) {
+            (error, "") if self.tells_errors => error.to_owned(),
+            (error, reason) if self.tells_errors && !error.is_empty() => format!("{error}: {reason}"),
+            (_, reason) => reason.to_owned(),
+        };
+        Err(forbidden(attributes, self.requestor, &why))
     }
+}
+
+/// The user with the keys of its extra values in place of them.
+fn with_keys_alone(user: &UserInfo) -> UserInfo {
+    const KEYS: &str = "authentication.kubernetes.io/associated-node-keys";
+    let keys = user.extra.keys().cloned().collect();
+    UserInfo { extra: BTreeMap::from([(KEYS.to_owned(), keys)]), ..user.clone() }
 }
 
 fn forbidden(attributes: &Attributes<'_>, user: &UserInfo, reason: &str) -> Status {

@@ -122,10 +122,12 @@ fn a_refusal_names_the_first_right_that_is_missing() {
 
 #[test]
 fn parts_of_nobody_are_refused() {
-    let check = |pairs: &[(&'static str, &'static str)], expected: &str| {
-        let refusal = wanted(&headers(pairs)).expect_err("nobody is named");
-        assert_eq!((refusal.code, refusal.message.as_str()), (400, expected));
+    let refused = |pairs: &[(&'static str, &'static str)], constrains| {
+        let refusal = wanted(&headers(pairs)).expect_err("nobody is named").refuse(constrains);
+        assert_eq!(refusal.code, 400);
+        refusal.message
     };
+    let check = |pairs: &[(&'static str, &'static str)], expected: &str| assert_eq!(refused(pairs, true), expected);
     check(
         &[(GROUP, "dev")],
         "requested &user.DefaultInfo{Name:\"\", UID:\"\", Groups:[]string{\"dev\"}, Extra:map[string][]string(nil)} \
@@ -137,4 +139,65 @@ fn parts_of_nobody_are_refused() {
              Extra:map[string][]string{\"acme.com/project\":[]string{\"x\"}}} without impersonating a user name",
     );
     assert_eq!(wanted(&headers(&[("accept", "x")])), Ok(None));
+    let parts = [(UID, "u"), ("impersonate-extra-acme.com%2fproject", "x"), (GROUP, "dev")];
+    assert_eq!(
+        refused(&parts, false),
+        "requested [{Group  dev    } {UserExtra  x  authentication.k8s.io/v1  acme.com/project} \
+         {UID  u  authentication.k8s.io/v1  }] without impersonating a user"
+    );
+}
+
+/// Refuses everything, and keeps what it was asked.
+#[derive(Default)]
+struct Refuses(Mutex<Vec<(String, UserInfo, bool)>>);
+
+#[async_trait]
+impl Authorizer for Refuses {
+    async fn authorize(&self, user: &UserInfo, attributes: &Attributes<'_>) -> Decision {
+        if let Attributes::Resource(of) = attributes {
+            let asked = (of.verb.to_owned(), user.clone(), of.fields.is_some());
+            self.0.lock().expect("nobody panics").push(asked);
+        }
+        Decision { error: "out of order".to_owned(), ..Decision::no_opinion("no") }
+    }
+
+    fn rules_for(&self, _: &UserInfo, _: &str) -> Rules {
+        Rules::default()
+    }
+}
+
+#[test]
+fn a_refusal_tells_the_error_of_an_authorizer_unless_the_server_is_older() {
+    let jane = UserInfo::authenticated("jane", vec![]);
+    let wanted = UserInfo { name: "joe".to_owned(), ..UserInfo::default() };
+    let request = Attributes::Path { verb: "get", path: "/version" };
+    let told = |constrains| {
+        let refuses = Refuses::default();
+        let (authorizer, modes) = ((&refuses as &dyn Authorizer, constrains), LastModes::default());
+        let refusal = impersonate(authorizer, &modes, &jane, &wanted, &request).now_or_never();
+        refusal.expect("it is asked at once").expect_err("it refuses").message
+    };
+    assert!(told(true).ends_with(": out of order: no"), "{}", told(true));
+    assert!(told(false).ends_with("at the cluster scope: no"), "{}", told(false));
+}
+
+#[test]
+fn a_service_account_is_asked_about_as_its_node_by_the_keys_of_what_is_known_of_it() {
+    let extra = [(UserInfo::NODE_NAME, "n1"), ("authentication.kubernetes.io/pod-name", "p")];
+    let extra = extra.map(|(key, value)| (key.to_owned(), vec![value.to_owned()]));
+    let name = "system:serviceaccount:n:ci".to_owned();
+    let agent = UserInfo { name, extra: BTreeMap::from(extra.clone()), ..UserInfo::default() };
+    let wanted = UserInfo { name: "system:node:n1".to_owned(), ..UserInfo::default() };
+    let fields = crate::meta::selector::FieldSelector::exactly("metadata.name", "a");
+    let request = ResourceAttributes { verb: "list", resource: "pods", fields: Some(&fields), ..Default::default() };
+    let (refuses, modes, request) = (Refuses::default(), LastModes::default(), Attributes::Resource(request));
+    let asked = impersonate((&refuses, true), &modes, &agent, &wanted, &request);
+    assert!(asked.now_or_never().is_some_and(|refused| refused.is_err()));
+    let asked = refuses.0.into_inner().expect("nobody panics");
+    let [(verb, user, has_fields), (other, whole, _), ..] = &asked[..] else { panic!("{asked:?}") };
+    assert_eq!((verb.as_str(), has_fields), ("impersonate-on:associated-node:list", &true));
+    let mut keys: Vec<_> = extra.iter().map(|(key, _)| key.clone()).collect();
+    keys.sort();
+    assert_eq!(user.extra, BTreeMap::from([("authentication.kubernetes.io/associated-node-keys".to_owned(), keys)]));
+    assert_eq!((other.as_str(), &whole.extra), ("impersonate-on:arbitrary-node:list", &agent.extra));
 }

@@ -1,5 +1,7 @@
 //! GET of a collection.
 
+use std::borrow::Cow;
+
 use axum::body::Body;
 use axum::http::Response;
 
@@ -38,6 +40,8 @@ const LIST_DECODED_COPIES: usize = 12;
 pub(super) async fn list(app: &App, exchange: &Exchange, target: &Target) -> Result<Response<Body>, RequestRefusal> {
     let (format, shape) = negotiate(app, exchange, target)?;
     let (options, mut request) = list_options(exchange, target)?;
+    let narrowed = narrowed(target, &request.fields);
+    let target = &*narrowed;
     request.at = list_at(&options, target, &request.fields)?;
     if takes_no_pages(&options, target, &request.fields) {
         request.limit = 0;
@@ -112,6 +116,19 @@ pub(super) fn list_options(exchange: &Exchange, target: &Target) -> Result<(List
     Ok((options, ListRequest { at: ListAt::Newest, limit, labels, fields }))
 }
 
+/// The target of a list in all namespaces, in the one namespace that its field selector names, if it names one.
+///
+/// Source: `ListPredicate` of `k8s.io/apiserver/pkg/registry/generic/registry/store.go`, release 1.37.
+fn narrowed<'t>(target: &'t Target, fields: &FieldSelector) -> Cow<'t, Target> {
+    let namespace = fields.requires_exact("metadata.namespace");
+    match namespace.filter(|namespace| is_dns1123_label(namespace).is_empty()) {
+        Some(namespace) if target.version.is_namespaced() && target.namespace.is_empty() => {
+            Cow::Owned(Target { namespace: namespace.to_owned(), ..target.clone() })
+        }
+        _ => Cow::Borrowed(target),
+    }
+}
+
 /// Whether a list may show any state.
 fn takes_any_state(options: &ListOptions) -> bool {
     options.resource_version == "0" && options.resource_version_match != "Exact"
@@ -119,7 +136,8 @@ fn takes_any_state(options: &ListOptions) -> bool {
 
 /// Whether a list comes whole, whatever its limit is: the reference answers it from its cache, or reads one object.
 pub(super) fn takes_no_pages(options: &ListOptions, target: &Target, fields: &FieldSelector) -> bool {
-    takes_any_state(options) || reads_one(options, target, fields)
+    let is_cached = !target.resource.strategy.is_read_from_store();
+    (is_cached && takes_any_state(options)) || reads_one(options, target, fields)
 }
 
 /// Whether a list is read as the one object that its field selector names. In all namespaces it is not, and neither is
@@ -128,14 +146,10 @@ pub(super) fn takes_no_pages(options: &ListOptions, target: &Target, fields: &Fi
 /// Source: `ListPredicate` of `k8s.io/apiserver/pkg/registry/generic/registry/store.go`, release 1.37.
 fn reads_one(options: &ListOptions, target: &Target, fields: &FieldSelector) -> bool {
     let Some(name) = fields.requires_exact("metadata.name") else { return false };
-    let namespace = match target.namespace.as_str() {
-        "" => fields.requires_exact("metadata.namespace").filter(|namespace| is_dns1123_label(namespace).is_empty()),
-        namespace => Some(namespace),
-    };
     options.continue_token.is_empty()
         && !name.is_empty()
         && is_path_segment(name, false).is_empty()
-        && (!target.version.is_namespaced() || namespace.is_some())
+        && (!target.version.is_namespaced() || !target.namespace.is_empty())
 }
 
 /// The revision that a list shows. Source: the table of the Kubernetes documentation, "Resource versions".

@@ -25,6 +25,7 @@ use crate::crd::ServedVersion;
 use crate::kinds::{self, Action, Kind, Part};
 use crate::meta::Status;
 use crate::registry::{Resource, Subresource, Target, Warnings};
+use crate::types;
 use crate::value::json;
 
 use super::answer::{self, AnswerContent};
@@ -83,7 +84,7 @@ async fn route(
     warn_of_deprecation(exchange, &version);
     let subresource = subresource(&resource, &version, path)?;
     if version.deprecation_warning.is_some() {
-        exchange.observe(|observed| observed.annotate("k8s.io/deprecated", "true"));
+        exchange.observe(|observed| observed.deprecated(removed(&resource, &version)));
     }
     let namespace = if version.is_namespaced() { path.namespace.clone() } else { String::new() };
     let target = Target { resource, version, subresource, namespace, name: path.name.clone() };
@@ -150,6 +151,12 @@ fn warn_of_deprecation(exchange: &Exchange, version: &ServedVersion) {
     let mut warnings = Warnings::default();
     warnings.add(text.clone());
     exchange.warn(warnings);
+}
+
+/// The minor of Kubernetes that does not have a deprecated version of a built-in kind any more.
+fn removed(resource: &Resource, version: &ServedVersion) -> Option<u32> {
+    let of_kind = || types::of_kind(&version.group, &version.version, &version.names.kind);
+    resource.definition.is_none().then(of_kind)??.removed()
 }
 
 /// The storage operation of a verb, as the reference names it.
@@ -227,7 +234,7 @@ async fn note_stored(app: &App, exchange: &Exchange, target: &Target) {
 
 async fn authorize(app: &App, exchange: &Exchange, path: &ResourcePath, verb: Verb) -> Result<(), RequestRefusal> {
     let name = exchange.object_name(path, verb);
-    let selected = exchange.selected(verb);
+    let selected = exchange.selected(path, verb);
     let attributes = path.attributes(verb, &name, &selected);
     let decision = authorization::decide(app, exchange, &attributes).await;
     if decision.is_allowed() {

@@ -7,6 +7,7 @@ use axum::http::Response;
 
 use crate::memory::Full;
 use crate::meta::Status;
+use crate::meta::gate::Gate;
 use crate::registry::{Start, Target, WatchRequest};
 
 use super::super::app::App;
@@ -71,10 +72,11 @@ pub(super) async fn watch(app: &App, exchange: &Exchange, target: Target) -> Res
         path: exchange.path.clone(),
         ..FaultSubject::default()
     });
+    let compresses = options.is_watch_list() && version.minor.opens(Gate::WatchListCompression);
     let frames = Frames::new(exchange, format.encoding, shape, target, watch, (counters, faults), reserved);
     Ok(match &exchange.upgrade {
         Some(upgrade) => upgrade.answer(frames),
-        None => watch_stream::answer(exchange, format, frames, options.is_watch_list()),
+        None => watch_stream::answer(exchange, format, frames, compresses),
     })
 }
 

@@ -218,12 +218,19 @@ impl Registry {
     pub async fn watch(self: &Arc<Self>, target: &Target, request: &WatchRequest) -> Result<Watch, Status> {
         let collection = &target.resource.collection;
         let mut waiting = VecDeque::new();
-        let (after, initial) = self.begin(target, request, &mut waiting).await?;
+        let (after, mut initial) = self.begin(target, request, &mut waiting).await?;
+        if let Some(initial) = &mut initial {
+            initial.marks_end &= request.bookmarks;
+        }
         let mut ended = !waiting.is_empty();
         let events = match self.storage.watch(collection, after).await {
             Ok(events) => events,
             Err(WatchError::Expired { compacted }) => {
-                let message = format!("too old resource version: {after} ({compacted})");
+                let message = if target.resource.strategy.is_read_from_store() {
+                    "The resourceVersion for the provided watch is too old.".to_owned()
+                } else {
+                    format!("too old resource version: {after} ({compacted})")
+                };
                 waiting.push_back(WatchEvent::Error(Status::expired(&message)));
                 ended = true;
                 store::LogWatch::empty()
@@ -232,7 +239,9 @@ impl Registry {
         };
         let definition = self.follow_definition(target).await;
         let ends = Instant::now() + request.timeout;
-        let bookmarks = request.bookmarks.then(|| Bookmarks::new(request.timeout, ends, after));
+        // The store marks the end of the initial events, and sends no other bookmarks.
+        let has_bookmarks = request.bookmarks && !target.resource.strategy.is_read_from_store();
+        let bookmarks = has_bookmarks.then(|| Bookmarks::new(request.timeout, ends, after));
         Ok(Watch {
             registry: Arc::clone(self),
             target: target.clone(),
@@ -373,7 +382,7 @@ impl Watch {
 
     fn finish_initial(&mut self) {
         let Some(initial) = self.initial.take() else { return };
-        if initial.marks_end && self.bookmarks.is_some() {
+        if initial.marks_end {
             self.waiting.push_back(WatchEvent::Bookmark { revision: initial.snapshot.revision(), initial_end: true });
         }
     }

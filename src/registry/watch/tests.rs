@@ -113,6 +113,31 @@ async fn the_end_of_the_initial_events_is_marked() {
 }
 
 #[tokio::test]
+async fn a_watch_of_events_has_only_the_bookmark_after_the_initial_ones() {
+    let registry = registry().await;
+    let events = target(&registry, "", "events").await;
+    let begin = newest(&registry);
+    let request = WatchRequest { marks_initial_end: true, ..request(Start::State(None), Duration::from_secs(200)) };
+    let mut watch = registry.watch(&events, &request).await.expect("it starts");
+    assert_eq!(tell(watch.next().await), format!("BOOKMARK {begin} true"));
+    create_namespace(&registry, "team").await;
+    tokio::time::pause();
+    assert_eq!(tell(watch.next().await), "end");
+}
+
+#[tokio::test]
+async fn a_watch_of_events_from_a_state_that_is_gone_is_told_in_the_words_of_the_store() {
+    let registry = registry().await;
+    let events = target(&registry, "", "events").await;
+    let begin = newest(&registry);
+    create_namespace(&registry, "team").await;
+    compact(&registry).await;
+    let watch = registry.watch(&events, &request(Start::After(begin), Duration::from_secs(60))).await;
+    let mut watch = watch.expect("it starts");
+    assert_eq!(tell(watch.next().await), "ERROR 410 The resourceVersion for the provided watch is too old.");
+}
+
+#[tokio::test]
 async fn a_watch_from_a_state_that_is_gone_is_told_so_and_ends() {
     let registry = registry().await;
     let namespaces = target(&registry, "", "namespaces").await;

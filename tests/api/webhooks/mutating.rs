@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{CRONTABS, Hook, JSON, allow, check_internal, create, crontab, patch, register, respond, start, with};
-use crate::server::Server;
+use crate::server::{Folder, Server};
 
 fn image(server: &Server, name: &str) -> Value {
     server.send("GET", &format!("{CRONTABS}/{name}"), &[], None).json()["spec"]["image"].clone()
@@ -28,6 +28,35 @@ fn webhooks_are_called_by_the_names_of_configurations_and_see_what_was_changed_b
     assert_eq!((answer.status, &answer.json()["spec"]["image"]), (201, &json!("xyz")));
     assert_eq!(image(&server, "a"), "xyz");
     assert!(hook.take_seen()[0]["review"]["request"]["object"]["metadata"]["uid"].is_null(), "it has none yet");
+}
+
+#[test]
+fn the_audit_log_has_patches_and_how_long_webhooks_took() {
+    let folder = Folder::for_test();
+    let (log, policy) = (folder.0.join("audit.log"), folder.0.join("policy.yaml"));
+    let rules = "{apiVersion: audit.k8s.io/v1, kind: Policy, omitStages: [RequestReceived], \
+                 rules: [{level: Request, verbs: [create], resources: [{group: stable.example.com}]}]}";
+    std::fs::write(&policy, rules).expect("the folder is there");
+    let [log_path, policy_path] = [&log, &policy].map(|path| path.to_str().expect("it is text"));
+    let (server, _folder) = start(&["--audit-log-path", log_path, "--audit-policy-file", policy_path]);
+    let slow = respond(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(600));
+        json!({"allowed": true})
+    });
+    let hook = Hook::new([("/x", append("x")), ("/slow", slow)]);
+    register(&server, "Mutating", "a", vec![hook.webhook("x.example.com", "/x")]);
+    register(&server, "Validating", "a", vec![hook.webhook("slow.example.com", "/slow")]);
+    assert_eq!(create(&server, &crontab("a")).status, 201);
+    assert_eq!(server.terminate().0, Some(0));
+    let log = std::fs::read_to_string(&log).expect("it is written");
+    let event: Value = serde_json::from_str(log.trim_end()).expect("it is one event");
+    let annotations = &event["annotations"];
+    let expected = r#"{"configuration":"a","webhook":"x.example.com","patch":[{"op":"add","path":"/spec/image","value":"x"}],"patchType":"JSONPatch"}"#;
+    assert_eq!(annotations["patch.webhook.admission.k8s.io/round_0_index_0"], expected, "{annotations}");
+    for part in ["mutating-webhook", "validating-webhook", "total"] {
+        let took = annotations[format!("apiserver.latency.k8s.io/{part}")].as_str();
+        assert!(took.is_some_and(|took| took.ends_with('s')), "{annotations}");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     CRONTABS, Hook, JSON, MERGE, allow, check_internal, create, crontab, patch, register, respond, start, with,
@@ -77,6 +77,47 @@ fn each_way_to_write_is_told_apart() {
     check("DELETE", "", "CronTab", "DeleteOptions");
     assert_eq!(server.send("DELETE", CRONTABS, &[], None).status, 200);
     check("DELETE", "", "CronTab", "DeleteOptions");
+}
+
+/// The webhook refuses pods that are marked for deletion, and is told of each of their deletions.
+#[test]
+fn a_deletion_that_updates_first_is_judged_twice() {
+    let (server, _folder) = start(&[]);
+    let is_marked = |request: &Value| request["oldObject"]["metadata"].get("deletionTimestamp").is_some();
+    let hook =
+        Hook::new([("/see", allow()), ("/refuse", respond(move |request| json!({"allowed": !is_marked(request)})))]);
+    let rule = |resource: &str| json!([{"operations": ["DELETE"], "apiGroups": [""], "apiVersions": ["*"], "resources": [resource]}]);
+    let webhooks = [("pods", "/refuse"), ("configmaps", "/see")].map(|(resource, path)| {
+        with(hook.webhook(&format!("{resource}.example.com"), path), json!({"rules": rule(resource)}))
+    });
+    register(&server, "Validating", "a", webhooks.to_vec());
+    let of = |resource: &str| format!("/api/v1/namespaces/default/{resource}");
+    let make = |resource: &str, object: Value| {
+        let answer = server.send("POST", &of(resource), &[JSON], Some(object.to_string().as_bytes()));
+        assert_eq!(answer.status, 201, "{}", answer.json());
+    };
+    let delete = |path: &str| (server.send("DELETE", path, &[], None).status, hook.take_seen().len());
+
+    make("pods", json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}));
+    let pod = format!("{}/a", of("pods"));
+    assert_eq!(delete(&format!("{pod}?gracePeriodSeconds=0&dryRun=All")), (200, 1));
+    assert_eq!(server.send("DELETE", &format!("{pod}?gracePeriodSeconds=0"), &[], None).status, 400);
+    let seen = hook.take_seen();
+    let olds: Vec<&Value> = seen.iter().map(|seen| &seen["review"]["request"]["oldObject"]["metadata"]).collect();
+    assert_eq!(olds.len(), 2, "{olds:?}");
+    assert_eq!((olds[0].get("deletionTimestamp"), &olds[1]["deletionGracePeriodSeconds"]), (None, &json!(0)));
+    assert_ne!(olds[0]["resourceVersion"], olds[1]["resourceVersion"]);
+    let stays = server.send("GET", &pod, &[], None).json();
+    assert_eq!(stays["metadata"]["resourceVersion"], olds[1]["resourceVersion"]);
+
+    let finalizers = json!(["foregroundDeletion"]);
+    make("configmaps", json!({"metadata": {"name": "a", "finalizers": finalizers}}));
+    make("configmaps", json!({"metadata": {"name": "b"}}));
+    let map = |name: &str| format!("{}/{name}", of("configmaps"));
+    assert_eq!(delete(&map("b")), (200, 1));
+    assert_eq!(delete(&format!("{}?propagationPolicy=Background&dryRun=All", map("a"))), (200, 1));
+    assert_eq!(delete(&format!("{}?propagationPolicy=Background", map("a"))), (200, 2));
+    assert_eq!(server.send("GET", &map("a"), &[], None).status, 404);
 }
 
 #[test]

@@ -124,6 +124,10 @@ impl Strategy for Pod {
         pod_object::fields::select(object, field)
     }
 
+    fn indexed_field(&self) -> Option<&'static str> {
+        Some("spec.nodeName")
+    }
+
     fn table(&self) -> Option<Table> {
         Some(Table { columns: pod_object::table::columns(), cells: pod_object::table::cells })
     }

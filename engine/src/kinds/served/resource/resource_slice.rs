@@ -84,6 +84,10 @@ impl Strategy for ResourceSlice {
         Some(Shape::Slice.convert(object, api_version))
     }
 
+    fn indexed_field(&self) -> Option<&'static str> {
+        Some("spec.nodeName")
+    }
+
     fn set_times(&self, object: &mut Value, now: &str) {
         let Some(spec) = defaults::field(object, "spec") else { return };
         for device in defaults::items(spec, "devices") {

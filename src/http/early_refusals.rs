@@ -1,54 +1,82 @@
-//! Audit log entries for requests that fail because their sender can't be authenticated.
+//! Requests that are refused before their sender is known: the timeout that they ask for makes no sense, or their sender
+//! can't be authenticated. They have one line in the audit log.
 //!
-//! Source: `k8s.io/apiserver/pkg/endpoints/filters`, `WithFailedAuthenticationAudit`, release 1.37.
+//! Source: `k8s.io/apiserver/pkg/endpoints/filters`, `WithRequestDeadline` and `WithFailedAuthenticationAudit`, release
+//! 1.37.
 
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::{HeaderMap, Request, StatusCode, header};
+use axum::http::{HeaderMap, Request, Response, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 
 use crate::audit::{AuditEvent, AuditStage, Log, PLANE};
+use crate::auth::UserInfo;
 use crate::meta::Status;
 
-use super::classify;
 use super::exchange::Exchange;
-use super::path;
+use super::limits::RequestKind;
+use super::path::{self, Target};
 use super::query::Query;
+use super::{answer, classify};
 
-/// Where failures are recorded.
-#[derive(Clone)]
-pub struct FailedAuthentication {
+/// Answers these requests, and records them.
+#[derive(Clone, Default)]
+pub struct EarlyRefusals {
     pub(super) logs: Arc<[Log]>,
     pub(super) plane: Arc<str>,
 }
 
-impl FailedAuthentication {
-    /// Writes the one line of a request that is answered 401. `certified` is whether its client showed a certificate.
-    pub fn tell<B>(&self, request: &Request<B>, certified: bool) {
-        if self.logs.is_empty() {
-            return;
-        }
+impl EarlyRefusals {
+    /// The answer to a request whose sender can't be authenticated: 401, unless the request itself is refused.
+    /// `certified` is whether its client showed a certificate.
+    pub fn unauthenticated<B>(&self, request: &Request<B>, certified: bool) -> Response<Body> {
         let mut head = Request::new(Body::empty());
         *head.method_mut() = request.method().clone();
         *head.uri_mut() = request.uri().clone();
         *head.headers_mut() = request.headers().clone();
         *head.extensions_mut() = request.extensions().clone();
-        let attempted =
-            attempted(request.headers(), &Query::parse(request.uri().query().unwrap_or_default()), certified);
         let (exchange, _) = Exchange::read(head);
-        let refusal = Status::unauthorized();
-        let mut event = AuditEvent {
-            code: StatusCode::UNAUTHORIZED.as_u16(),
-            failure: Some(refusal),
-            attempted,
-            ..classify::event(&exchange, path::parse(&exchange.path).ok().as_ref())
-        };
-        if let Some(refusal) = &event.failure {
-            event.bodies.answer(&refusal.to_value(), true);
+        let target = path::parse(&exchange.path).ok();
+        if let Some(refusal) = self.wrong_timeout(&exchange, target.as_ref()) {
+            return refusal;
         }
+        let attempted = attempted(request.headers(), &exchange.query, certified);
+        self.refuse(&exchange, target.as_ref(), &Status::unauthorized(), attempted)
+    }
+
+    /// The answer to a request with a timeout that makes no sense; `None` for any other, and for one that goes on for as
+    /// long as it takes.
+    pub(super) fn wrong_timeout(&self, exchange: &Exchange, target: Option<&Target>) -> Option<Response<Body>> {
+        // A path that can't be read is refused for that.
+        target?;
+        let error = exchange.query.timeout().err()?;
+        if classify::kind(exchange, target) == RequestKind::LongRunning {
+            return None;
+        }
+        let why = format!("invalid timeout specified in the request URL - {error}");
+        Some(self.refuse(exchange, target, &Status::bad_request(&why), why))
+    }
+
+    /// Answers the request, and writes its one line; `why` is for people.
+    fn refuse(&self, exchange: &Exchange, target: Option<&Target>, refusal: &Status, why: String) -> Response<Body> {
+        if !self.logs.is_empty() {
+            self.write(exchange, target, refusal, why);
+        }
+        answer::status(exchange, refusal)
+    }
+
+    fn write(&self, exchange: &Exchange, target: Option<&Target>, refusal: &Status, why: String) {
+        let mut event = AuditEvent {
+            code: refusal.code,
+            failure: Some(refusal.clone()),
+            refused_early: why,
+            user: UserInfo::default(),
+            ..classify::event(exchange, target)
+        };
+        event.bodies.answer(&refusal.to_value(), true);
         if !self.plane.is_empty() {
             event.annotations.push((PLANE.into(), self.plane.to_string()));
         }
