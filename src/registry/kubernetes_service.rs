@@ -19,10 +19,8 @@ use crate::value::{Value, json};
 
 use super::identity::own_user;
 use super::service_network::{GROUP, MANAGER};
-use super::update::UpdateRequest;
 use super::{
-    Body, DeleteRequest, FieldValidation, Format, PatchRequest, PatchType, Registry, Subresource, Target, Warnings,
-    store_failed,
+    DeleteRequest, FieldValidation, PatchRequest, PatchType, Registry, Subresource, Target, Warnings, store_failed,
 };
 
 /// The name of the service and its endpoints.
@@ -108,7 +106,7 @@ impl Registry {
     /// Gives the first range of a cluster that had one family the ranges of both.
     async fn add_ranges(&self, target: &Target, mut found: Value, ranges: Vec<Value>) -> Result<(), Status> {
         found.make_object().entry("spec").make_object().insert("cidrs", Value::Array(ranges));
-        self.update_own(target, &found).await
+        self.update_own(target, MANAGER, &found).await
     }
 
     /// Sets the condition that addresses can be allocated from the first range.
@@ -135,17 +133,6 @@ impl Registry {
             options: Value::Null,
         };
         self.patch(target, &own_user(), &request, &mut Warnings::default()).await.map(drop)
-    }
-
-    async fn update_own(&self, target: &Target, object: &Value) -> Result<(), Status> {
-        let request = UpdateRequest {
-            body: Body { bytes: json::encode(object).into(), format: Format::Json },
-            field_validation: FieldValidation::Ignore,
-            manager: MANAGER.to_owned(),
-            dry_run: false,
-            options: Value::Null,
-        };
-        self.update(target, &own_user(), &request, &mut Warnings::default()).await.map(drop)
     }
 
     async fn make_service(&self, port: u16) -> Result<(), Status> {
@@ -280,7 +267,7 @@ impl Registry {
         if found.as_ref() == Some(&object) {
             return Ok(());
         }
-        self.update_own(target, &object).await
+        self.update_own(target, MANAGER, &object).await
     }
 
     async fn target_in_default(&self, group: &str, plural: &str) -> Result<Target, Status> {
@@ -389,7 +376,7 @@ mod tests {
                 "lastTransitionTime" => registry.now(),
             };
             range.make_object().insert("status", object! { "conditions" => vec![ready] });
-            registry.update_own(&status_of(target.clone()), &range).await.expect("it is valid");
+            registry.update_own(&status_of(target.clone()), MANAGER, &range).await.expect("it is valid");
             registry.make_kubernetes_service(HERE).await.expect("nothing stands in the way");
             let range = registry.found(&target).await.expect("the store works").expect("it is there");
             range.items_at(&["status", "conditions"])[0].str_at(&["status"]).to_owned()

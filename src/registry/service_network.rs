@@ -328,7 +328,7 @@ impl Registry {
 
     pub(super) async fn newest(&self, collection: &Collection) -> Result<Snapshot, Status> {
         let snapshot = self.storage.snapshot(collection, At::Newest).await;
-        snapshot.map_err(|_| Status::internal_error("what services have can't be read"))
+        snapshot.map_err(|_| Status::internal_error("what is stored can't be read"))
     }
 
     /// The writes that record what a service takes, and release what it gives back.
