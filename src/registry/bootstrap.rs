@@ -88,7 +88,8 @@ impl Registry {
     /// make today.
     async fn revise_for_flow_control(&self, plural: &str) -> Result<(), Status> {
         let target = self.own_target(kinds::flow_control::GROUP, plural, "").await?;
-        for stored in self.newest(&target.resource.collection).await?.range("", None) {
+        let snapshot = self.newest(&target.resource.collection).await?;
+        for stored in snapshot.range("", None) {
             let target = Target { name: stored.key.to_string(), ..target.clone() };
             let found = self.derive_live(&target.resource, &target.version, stored).await?;
             let revised = if kinds::flow_control::is_left_over(&found) {

@@ -29,6 +29,7 @@ mod patched;
 mod patch;
 mod policy;
 mod policies;
+mod registered_versions;
 mod nodes;
 mod escalation;
 mod bootstrap;
