@@ -92,7 +92,7 @@ pub use resource::{Resource, StoredDefinition};
 pub use review::Reviewers;
 pub use sent::as_sent;
 pub use service_network::{ServiceNetwork, ServiceRanges, ServiceRangesError};
-pub use service_repair::Repaired;
+pub use service_repair::{Finding, Repaired};
 pub use token_request::IssuedToken;
 pub use update::UpdateRequest;
 pub use warnings::{WARNING_CHARACTERS_MAX, WARNINGS_CHARACTERS_MAX, Warnings};
