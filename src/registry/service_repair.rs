@@ -16,7 +16,7 @@ use crate::store::{self, Collection, Guard, Snapshot, Stored};
 use crate::value::{Map, Value, json};
 
 use super::Registry;
-use super::service_network::{Holdings, addresses, find, ports_in, shard_write, shards, stored_ranges};
+use super::service_network::{GROUP, Holdings, addresses, find, ports_in, shard_write, shards, stored_ranges};
 
 const OF_ADDRESSES: &str = "ipallocator-repair-controller";
 const OF_PORTS: &str = "portallocator-repair-controller";
@@ -116,7 +116,10 @@ impl Registry {
         }
         let (freed, of_nobody): (Vec<_>, Vec<_>) = addresses_of_nobody(&state).into_iter().unzip();
         self.write_each(freed.into_iter().chain(ports_of_nobody(&state)).collect(), &[]).await;
-        findings.extend(of_nobody);
+        // Older minors have IPAddresses that nobody can read.
+        if self.resolve(GROUP, "ipaddresses").await?.is_some() {
+            findings.extend(of_nobody);
+        }
         state.findings = findings;
         state.leave_out_known(known.as_ref());
         Ok(state)
