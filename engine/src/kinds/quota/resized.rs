@@ -84,7 +84,7 @@ mod tests {
         }
     }
 
-    const SPEC: &str = "spec: {containers: [{name: a, resources: {requests: {cpu: 1}, limits: {cpu: 2}}}, \
+    const SPEC: &str = "spec: {containers: [{name: a, resources: {requests: {cpu: '1'}, limits: {cpu: '2'}}}, \
                         {name: b, resources: {requests: {cpu: 300m}}}]}\n";
 
     #[test]
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_pod_that_is_made_smaller_uses_what_it_has_until_it_is() {
-        let has = "status: {containerStatuses: [{name: a, resources: {requests: {cpu: 3}, limits: {cpu: 4}}}]}";
+        let has = "status: {containerStatuses: [{name: a, resources: {requests: {cpu: '3'}, limits: {cpu: '4'}}}]}";
         check(&format!("{SPEC}{has}"), &["cpu=3300m"], &["cpu=4"]);
         let allocated = "status: {containerStatuses: [{name: a, allocatedResources: {cpu: 2500m}}]}";
         check(&format!("{SPEC}{allocated}"), &["cpu=2800m"], &["cpu=2"]);
