@@ -9,6 +9,7 @@ use clap::Args;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use crate::controllers::FindingEvents;
 use crate::kinds::services::allocate::PortRange;
 use crate::registry::{Advertised, Registry, ServiceNetwork, ServiceRanges};
 
@@ -43,15 +44,19 @@ pub async fn make(registry: &Arc<Registry>, advertised: Advertised) {
     _ = timeout(START_TIMEOUT, attempt(registry, advertised)).await;
 }
 
-/// Like [`make`], and keeps repairing the objects.
+/// Like [`make`], and keeps repairing the objects and what services are allocated.
 pub async fn keep(registry: &Arc<Registry>, advertised: Advertised) -> JoinHandle<()> {
     make(registry, advertised).await;
     let registry = Arc::clone(registry);
+    let events = FindingEvents::start(&registry);
     tokio::spawn(async move {
         let mut repaired = None;
         for round in 1_usize.. {
             repaired = match registry.repair_services(repaired).await {
-                Ok(repaired) => Some(repaired),
+                Ok(mut repaired) => {
+                    repaired.findings.drain(..).for_each(|finding| events.record(finding));
+                    Some(repaired)
+                }
                 Err(status) => {
                     tracing::warn!(status.message, "what services have can't be looked after");
                     None

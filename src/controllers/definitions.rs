@@ -1,4 +1,5 @@
-//! Definitions: names are accepted, definitions established, and those being deleted emptied.
+//! Definitions: names are accepted, definitions established, and those being deleted emptied; the APIServices of their
+//! versions are seen to.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,7 +52,9 @@ impl Controller for Definitions {
         let snapshot = self.registry.storage.snapshot(&collection, At::Newest).await;
         let snapshot = snapshot.map_err(|_| failed(&"definitions can't be read"))?;
         let stored: Vec<_> = snapshot.range("", None).filter(|stored| group_of(&stored.key) == group).collect();
-        sync_group(&self.registry, &stored).await
+        let progress = sync_group(&self.registry, &stored).await?;
+        self.registry.register_versions(group).await?;
+        Ok(progress)
     }
 }
 

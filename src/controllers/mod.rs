@@ -52,6 +52,7 @@ mod volumes;
 mod volume_expansion;
 mod ephemeral_volumes;
 mod quota;
+mod service_findings;
 mod services;
 mod trigger_times;
 mod load_balancers;
@@ -77,6 +78,7 @@ use self::workload::Workload;
 pub use self::aggregation::aggregate_roles;
 pub use self::authority::{Authority, Sign, Unsigned};
 pub use self::run::start;
+pub use self::service_findings::FindingEvents;
 pub use self::simulated::{NodePlan, PlanError, Stage, StageError};
 pub use self::switches::{ControllerName, Profile, Switches, UnknownController};
 

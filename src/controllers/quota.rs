@@ -7,12 +7,15 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use super::client::{Client, Kind, read};
+use jiff::Timestamp;
+
+use super::client::{Client, Kind, left, read, sooner};
 use super::queue::Progress;
 use super::reconcile::Reconciler;
 use super::workload::{ControllerContext, Running};
-use crate::kinds::quota::{Counted, all_match};
+use crate::kinds::quota::{Counted, all_match, counted_until, is_terminating};
 use crate::meta::Status;
 use crate::meta::quantity::Quantity;
 use crate::object;
@@ -62,6 +65,7 @@ impl Reconciler for Quotas {
         let mut used = Used::none(&hard);
         let namespace = quota.str_at(&["metadata", "namespace"]);
         let mut seen = BTreeSet::new();
+        let (now, mut again) = (self.client.now(), None);
         for resource in self.client.registry.resources().await? {
             let version = resource.storage();
             let counted = Counted { group: &version.group, plural: &version.names.plural, subresource: "" };
@@ -72,17 +76,28 @@ impl Reconciler for Quotas {
             let snapshot = self.client.registry.storage.snapshot(&resource.collection, At::Newest).await;
             let snapshot = snapshot.map_err(|_| Status::internal_error("what is stored can't be read"))?;
             for stored in snapshot.range(&format!("{namespace}/"), None) {
-                used.add(&quota, &counted, &read(stored)?);
+                let object = read(stored)?;
+                used.add(&quota, (&counted, now), &object);
+                if PODS.is(&resource.collection) {
+                    again = sooner(again, uncounted_in(&object, now));
+                }
             }
         }
         let status = object! { "hard" => hard, "used" => used.written() };
-        self.client.update_status(QUOTAS, &quota, status).await.map(|()| Progress::Done)
+        self.client.update_status(QUOTAS, &quota, status).await?;
+        Ok(again.map_or(Progress::Done, Progress::After))
     }
 }
 
 /// Whether the limits of a quota differ from those in its status: it is new, or has changed.
 fn is_limited_anew(quota: &Value) -> bool {
     quota.at(&["spec", "hard"]) != quota.at(&["status", "hard"])
+}
+
+/// How long a pod that is being deleted is still counted; `None` if it no longer is, or is not being deleted.
+fn uncounted_in(pod: &Value, now: Timestamp) -> Option<Duration> {
+    // From the second after: times are compared as they are written, in whole seconds.
+    counted_until(pod).and_then(|until| left(until, 1, now))
 }
 
 /// Whether a change may reduce the usage.
@@ -92,13 +107,24 @@ fn frees(change: &ChangeEvent) -> bool {
         return false;
     }
     if PODS.is(&change.collection) {
-        let is_over = |pod: &Value| {
-            ["Succeeded", "Failed"].contains(&pod.str_at(&["status", "phase"]))
-                || pod.at(&["metadata", "deletionTimestamp"]).is_some_and(|time| !time.is_null())
-        };
-        return read(stored).map_or(true, |pod| is_over(&pod));
+        return read(stored).map_or(true, |pod| is_over(&pod) || is_changed(&pod));
     }
     RESIZED.iter().any(|kind| kind.is(&change.collection))
+}
+
+/// Whether a pod has ended, or is being deleted.
+fn is_over(pod: &Value) -> bool {
+    ["Succeeded", "Failed"].contains(&pod.str_at(&["status", "phase"]))
+        || pod.at(&["metadata", "deletionTimestamp"]).is_some_and(|time| !time.is_null())
+}
+
+/// Whether a pod's spec was changed so that it may use less, or be in other scopes, from then on: it was resized, or has
+/// a deadline.
+fn is_changed(pod: &Value) -> bool {
+    let was_written = pod.at(&["metadata", "generation"]).and_then(Value::as_i64) != Some(1);
+    let lists = ["containerStatuses", "initContainerStatuses"];
+    let mut statuses = lists.iter().flat_map(|list| pod.items_at(&["status", list]));
+    was_written && (is_terminating(pod) || statuses.any(|status| status.get("resources").is_some()))
 }
 
 /// The usage of each limited resource.
@@ -115,11 +141,11 @@ impl Used {
     }
 
     /// Counts an object, if the quota applies to it.
-    fn add(&mut self, quota: &Value, counted: &Counted<'_>, object: &Value) {
+    fn add(&mut self, quota: &Value, (counted, now): (&Counted<'_>, Timestamp), object: &Value) {
         if !all_match(quota, counted, object) {
             return;
         }
-        let usage = counted.usage(object);
+        let usage = counted.usage_at(object, now);
         for (name, used) in self.0.iter_mut().filter(|(name, _)| counted.counts(name)) {
             if let Some(sum) = usage.get(name.as_str()).and_then(|amount| used.add(amount).ok()) {
                 *used = sum;
@@ -159,9 +185,33 @@ mod tests {
             ))
         };
         for status in ["Running", "Pending", "Succeeded"] {
-            used.add(&quota, &pods, &pod(status));
+            used.add(&quota, (&pods, Timestamp::UNIX_EPOCH), &pod(status));
         }
         let expected = read("{configmaps: '0', pods: '2', requests.cpu: '1', requests.memory: 128Mi}");
         assert_eq!(Value::from(used.written()), expected);
+    }
+
+    #[test]
+    fn a_pod_that_is_being_deleted_is_counted_for_twice_its_grace() {
+        let pod =
+            read("metadata: {deletionTimestamp: '2026-01-01T00:00:30Z', deletionGracePeriodSeconds: 30}\nspec: {}");
+        let now: Timestamp = "2026-01-01T00:00:30Z".parse().expect("it is a time");
+        assert_eq!(uncounted_in(&pod, now), Some(Duration::from_secs(31)));
+        let later: Timestamp = "2026-01-01T00:01:01Z".parse().expect("it is a time");
+        assert_eq!(uncounted_in(&pod, later), None);
+        let mut used = Used::none(&Map::from_fields(vec![("pods".into(), Value::from("5"))]));
+        used.add(&Value::Null, (&Counted { group: "", plural: "pods", subresource: "" }, later), &pod);
+        assert_eq!(Value::from(used.written()), read("pods: '0'"));
+    }
+
+    #[test]
+    fn a_pod_is_counted_anew_once_it_was_resized() {
+        let pod = |generation: i64, status: &str| {
+            read(&format!(
+                "metadata: {{generation: {generation}}}\nstatus: {{containerStatuses: [{{name: c{status}}}]}}"
+            ))
+        };
+        assert!(is_changed(&pod(2, ", resources: {requests: {cpu: 1}}")));
+        assert!(!is_changed(&pod(1, ", resources: {requests: {cpu: 1}}")) && !is_changed(&pod(2, "")));
     }
 }

@@ -72,8 +72,13 @@ pub(super) struct Recorder(mpsc::Sender<RecordedEvent>);
 
 impl Recorder {
     pub fn start(registry: &Arc<Registry>) -> Self {
+        Recorder::start_by(registry, CONTROLLER_MANAGER)
+    }
+
+    /// Starts one whose events have this manager of their fields.
+    pub fn start_by(registry: &Arc<Registry>, manager: &'static str) -> Self {
         let (sender, waiting) = mpsc::channel(WAITING_MAX);
-        tokio::spawn(write_all(Arc::downgrade(registry), waiting));
+        tokio::spawn(write_all(Arc::downgrade(registry), manager, waiting));
         Recorder(sender)
     }
 
@@ -85,7 +90,7 @@ impl Recorder {
 }
 
 /// Writes events, several at a time, until there are no more senders. An event that can't be written is dropped.
-async fn write_all(registry: Weak<Registry>, mut waiting: mpsc::Receiver<RecordedEvent>) {
+async fn write_all(registry: Weak<Registry>, manager: &'static str, mut waiting: mpsc::Receiver<RecordedEvent>) {
     let mut known = RecordedEvents::default();
     let mut under_way = FuturesUnordered::new();
     loop {
@@ -94,7 +99,7 @@ async fn write_all(registry: Weak<Registry>, mut waiting: mpsc::Receiver<Recorde
                 let (Some(recorded), Some(registry)) = (recorded, registry.upgrade()) else { return };
                 let now = registry.clock.now();
                 let write = known.write_of(recorded, now);
-                under_way.push(carry_out(registry, write));
+                under_way.push(carry_out(registry, manager, write));
             }
             Some(outcome) = under_way.next() => {
                 if let Err(status) = outcome {
@@ -151,12 +156,10 @@ impl RecordedEvents {
     }
 }
 
-async fn carry_out(registry: Arc<Registry>, write: EventWrite) -> Result<(), Status> {
+async fn carry_out(registry: Arc<Registry>, manager: &'static str, write: EventWrite) -> Result<(), Status> {
     match write {
-        EventWrite::Create(namespace, event) => {
-            registry.create_own("", "events", &namespace, CONTROLLER_MANAGER, event).await
-        }
-        EventWrite::Again(namespace, name, patch) => patch_event(&registry, &namespace, &name, &patch).await,
+        EventWrite::Create(namespace, event) => registry.create_own("", "events", &namespace, manager, event).await,
+        EventWrite::Again(namespace, name, patch) => patch_event((&registry, manager), (namespace, name), &patch).await,
     }
 }
 
@@ -198,16 +201,19 @@ fn micro(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }
 
-async fn patch_event(registry: &Registry, namespace: &str, name: &str, patch: &Value) -> Result<(), Status> {
+async fn patch_event(
+    (registry, manager): (&Registry, &str),
+    (namespace, name): (String, String),
+    patch: &Value,
+) -> Result<(), Status> {
     let resource = registry.resolve("", "events").await?.ok_or_else(Status::not_found_generic)?;
     let version = Arc::clone(resource.storage());
-    let (namespace, name) = (namespace.to_owned(), name.to_owned());
     let target = Target { resource, version, subresource: Subresource::Main, namespace, name };
     let request = PatchRequest {
         patch_type: PatchType::Merge,
         bytes: json::encode(patch).into(),
         field_validation: FieldValidation::Ignore,
-        manager: CONTROLLER_MANAGER.to_owned(),
+        manager: manager.to_owned(),
         force: false,
         dry_run: false,
         options: Value::Null,

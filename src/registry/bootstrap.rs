@@ -8,8 +8,7 @@ use std::sync::Arc;
 use futures_util::future::try_join_all;
 
 use super::identity::{API_SERVER_MANAGER, own_user};
-use super::update::UpdateRequest;
-use super::{Body, DeleteRequest, FieldValidation, Format, Registry, Warnings, store_failed};
+use super::{DeleteRequest, Registry, Target, Warnings, store_failed};
 use crate::auth::rbac::{GROUP, PolicyRule, uncovered};
 use crate::kinds;
 use crate::kinds::default_roles::{AUTO_UPDATE, Extent, cluster_role_bindings, cluster_roles};
@@ -67,7 +66,7 @@ impl Registry {
     }
 
     /// Creates those initial objects again that were deleted since: namespaces and, once they were made, the objects for
-    /// flow control.
+    /// flow control, whose specs are reset, too.
     ///
     /// # Errors
     ///
@@ -79,7 +78,35 @@ impl Registry {
 
     async fn make_objects_for_flow_control(self: &Arc<Self>) -> Result<(), Status> {
         self.make_all(kinds::deferred_objects()).await?;
+        for plural in ["flowschemas", "prioritylevelconfigurations"] {
+            self.revise_for_flow_control(plural).await?;
+        }
         self.set_initial_conditions().await
+    }
+
+    /// Brings the objects for flow control that the server has made up to date, and deletes those that it would not
+    /// make today.
+    async fn revise_for_flow_control(&self, plural: &str) -> Result<(), Status> {
+        let target = self.own_target(kinds::flow_control::GROUP, plural, "").await?;
+        let snapshot = self.newest(&target.resource.collection).await?;
+        for stored in snapshot.range("", None) {
+            let target = Target { name: stored.key.to_string(), ..target.clone() };
+            let found = self.derive_live(&target.resource, &target.version, stored).await?;
+            let revised = if kinds::flow_control::is_left_over(&found) {
+                let (options, mut warnings) = (DeleteRequest::default(), Warnings::default());
+                self.delete(&target, &own_user(), &options, &mut warnings).await.map(drop)
+            } else if let Some(object) = kinds::flow_control::brought_up_to_date(&found) {
+                self.update_own(&target, FLOW_MANAGER, &object).await
+            } else {
+                Ok(())
+            };
+            match revised {
+                // Somebody else was faster: it is looked at again a minute later.
+                Err(status) if matches!(status.code, 404 | 409) => {}
+                other => other?,
+            }
+        }
+        Ok(())
     }
 
     async fn make_all(self: &Arc<Self>, objects: Vec<(&'static str, &'static str, Value)>) -> Result<(), Status> {
@@ -130,14 +157,7 @@ impl Registry {
             return Ok(());
         }
         let target = self.own_target(GROUP, plural, name).await?;
-        let request = UpdateRequest {
-            body: Body { bytes: json::encode(&reconciled).into(), format: Format::Json },
-            field_validation: FieldValidation::Ignore,
-            manager: API_SERVER_MANAGER.to_owned(),
-            dry_run: false,
-            options: Value::Null,
-        };
-        self.update(&target, &own_user(), &request, &mut Warnings::default()).await.map(drop)
+        self.update_own(&target, API_SERVER_MANAGER, &reconciled).await
     }
 
     async fn make_default(&self, plural: &str, wanted: Value) -> Result<(), Status> {
@@ -291,6 +311,26 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_was_made_for_flow_control_is_reset_and_what_is_left_over_goes() {
+        let registry = fixture::registry().await;
+        registry.make_deferred_objects().await;
+        let (group, plural) = (kinds::flow_control::GROUP, "flowschemas");
+        let target = async |name: &str| registry.own_target(group, plural, name).await.expect("it is built in");
+        let probes = target("probes").await;
+        let found = async || registry.found(&probes).await.expect("the store works").expect("it is there");
+        let mut changed = found().await;
+        changed.make_object().entry("spec").make_object().insert("matchingPrecedence", Value::Int(7));
+        registry.update_own(&probes, "test", &changed).await.expect("it is valid");
+        changed
+            .make_object()
+            .insert("metadata", yaml("{name: old, annotations: {apf.kubernetes.io/autoupdate-spec: 'true'}}"));
+        registry.create_own(group, plural, "", "test", changed).await.expect("it is valid");
+        registry.remake_initial_objects().await.expect("nothing stands in the way");
+        assert_eq!(found().await.at(&["spec", "matchingPrecedence"]), Some(&Value::Int(2)));
+        assert_eq!(registry.found(&target("old").await).await.expect("the store works"), None);
+    }
+
+    #[tokio::test]
     async fn a_role_is_restored_unless_it_says_not_to() {
         let registry = fixture::registry().await;
         registry.reconcile_default_roles(Extent::Server).await.expect("nothing stands in the way");
@@ -302,14 +342,7 @@ mod tests {
         };
         for (name, auto_update) in [("system:discovery", "true"), ("system:basic-user", "false")] {
             let target = registry.own_target(GROUP, ROLES, name).await.expect("it is built in");
-            let request = UpdateRequest {
-                body: Body { bytes: json::encode(&emptied(name, auto_update)).into(), format: Format::Json },
-                field_validation: FieldValidation::Strict,
-                manager: "test".to_owned(),
-                dry_run: false,
-                options: Value::Null,
-            };
-            registry.update(&target, &own_user(), &request, &mut Warnings::default()).await.expect("it is valid");
+            registry.update_own(&target, "test", &emptied(name, auto_update)).await.expect("it is valid");
         }
         registry.reconcile_default_roles(Extent::Server).await.expect("nothing stands in the way");
         let rules = async |name| {

@@ -16,7 +16,7 @@ use crate::store::At;
 use crate::value::{Value, json};
 use futures_util::future::BoxFuture;
 
-const GROUP: &str = "apiregistration.k8s.io";
+pub(super) const GROUP: &str = "apiregistration.k8s.io";
 
 impl Registry {
     /// The objects of a computed kind as of now, and the revision of that state.
@@ -127,7 +127,7 @@ impl Registry {
 }
 
 /// The function that computes the objects of a kind for the groups and versions that are served.
-fn service_object(version: &ServedVersion) -> Option<ServiceObject> {
+pub(super) fn service_object(version: &ServedVersion) -> Option<ServiceObject> {
     match kinds::find(&version.group, &version.names.plural)?.computed? {
         Computed::Services(object) => Some(object),
         Computed::Components(_) => None,

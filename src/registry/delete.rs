@@ -119,7 +119,7 @@ impl Registry {
     }
 
     /// [`Registry::delete`] for an object that a request names, or whose collection it names.
-    async fn delete_one(
+    pub(super) async fn delete_one(
         &self,
         target: &Target,
         named: Named,
@@ -448,6 +448,10 @@ impl Registry {
             Some(user) => self.delete_one(&target, Named::Collection, user, options, &mut warnings).await.map(drop),
             None => self.delete_unasked(&target, options).await,
         };
+        if deleted.is_ok() && user.is_some() {
+            // Boxed: hardly any kind has one, and many are deleted at once.
+            Box::pin(self.follow_up(&target, &target.name)).await;
+        }
         let outcome = match deleted {
             Err(status) if status.code == 404 => Ok(()),
             other => other,

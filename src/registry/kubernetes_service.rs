@@ -19,9 +19,8 @@ use crate::value::{Value, json};
 
 use super::identity::own_user;
 use super::service_network::{GROUP, MANAGER};
-use super::update::UpdateRequest;
 use super::{
-    Body, FieldValidation, Format, PatchRequest, PatchType, Registry, Subresource, Target, Warnings, store_failed,
+    DeleteRequest, FieldValidation, PatchRequest, PatchType, Registry, Subresource, Target, Warnings, store_failed,
 };
 
 /// The name of the service and its endpoints.
@@ -79,20 +78,35 @@ impl Registry {
         }
         let target = self.own_target(GROUP, "servicecidrs", ranges::DEFAULT).await?;
         let ranges: Vec<Value> = self.network.ranges().iter().map(|range| Value::String(range.to_string())).collect();
-        let found = self.found(&target).await?;
-        if found.is_none() {
+        let Some(found) = self.found(&target).await? else {
             let range = object! {
                 "metadata" => object! { "name" => ranges::DEFAULT },
-                "spec" => object! { "cidrs" => ranges.clone() },
+                "spec" => object! { "cidrs" => ranges },
             };
             self.make_own(&target, range).await?;
+            return self.declare_ready(&status_of(target)).await;
+        };
+        let known = found.items_at(&["spec", "cidrs"]);
+        if let [known] = known
+            && ranges.len() > 1
+            && Some(known) == ranges.first()
+        {
+            return self.add_ranges(&target, found, ranges).await;
         }
-        let is_known = found.as_ref().is_some_and(|range| !range.items_at(&["status", "conditions"]).is_empty());
-        let is_other = found.is_some_and(|range| range.items_at(&["spec", "cidrs"]) != ranges);
-        if is_known || is_other {
+        let is_deleted = found.at(&["metadata", "deletionTimestamp"]).is_some_and(|time| !time.is_null());
+        let mut conditions = found.items_at(&["status", "conditions"]).iter();
+        let ready = conditions.find(|condition| condition.str_at(&["type"]) == "Ready");
+        let is_decided = ready.is_some_and(|ready| matches!(ready.str_at(&["status"]), "True" | "False"));
+        if is_deleted || is_decided || known != ranges {
             return Ok(());
         }
-        self.declare_ready(&Target { subresource: Subresource::Status, ..target }).await
+        self.declare_ready(&status_of(target)).await
+    }
+
+    /// Gives the first range of a cluster that had one family the ranges of both.
+    async fn add_ranges(&self, target: &Target, mut found: Value, ranges: Vec<Value>) -> Result<(), Status> {
+        found.make_object().entry("spec").make_object().insert("cidrs", Value::Array(ranges));
+        self.update_own(target, MANAGER, &found).await
     }
 
     /// Sets the condition that addresses can be allocated from the first range.
@@ -198,12 +212,32 @@ impl Registry {
         let endpoint = |ip: String| object! { "addresses" => vec![Value::String(ip)], "conditions" => ready.clone() };
         let endpoints: Vec<Value> =
             addresses.into_iter().filter(|ip| ip.contains(':') == is_v6).map(endpoint).collect();
+        let address_type = if is_v6 { "IPv6" } else { "IPv4" };
+        let found = self.without_other_type(&target, found, address_type).await?;
         let fields = object! {
-            "addressType" => if is_v6 { "IPv6" } else { "IPv4" },
+            "addressType" => address_type,
             "endpoints" => endpoints,
             "ports" => vec![port(advertised.port)],
         };
         self.reconcile_fields(&target, found, object! { "kubernetes.io/service-name" => NAME }, fields).await
+    }
+
+    /// Deletes a slice of another type of addresses, as the type of a slice can't change; returns what stays.
+    async fn without_other_type(
+        &self,
+        target: &Target,
+        found: Option<Value>,
+        address_type: &str,
+    ) -> Result<Option<Value>, Status> {
+        if found.as_ref().is_none_or(|found| found.str_at(&["addressType"]) == address_type) {
+            return Ok(found);
+        }
+        let (options, mut warnings) = (DeleteRequest::default(), Warnings::default());
+        match self.delete(target, &own_user(), &options, &mut warnings).await {
+            Ok(_) => Ok(None),
+            Err(status) if status.code == 404 => Ok(None),
+            Err(status) => Err(status),
+        }
     }
 
     /// Creates an object with these labels and fields, or updates them.
@@ -233,14 +267,7 @@ impl Registry {
         if found.as_ref() == Some(&object) {
             return Ok(());
         }
-        let request = UpdateRequest {
-            body: Body { bytes: json::encode(&object).into(), format: Format::Json },
-            field_validation: FieldValidation::Ignore,
-            manager: MANAGER.to_owned(),
-            dry_run: false,
-            options: Value::Null,
-        };
-        self.update(target, &own_user(), &request, &mut Warnings::default()).await.map(drop)
+        self.update_own(target, MANAGER, &object).await
     }
 
     async fn target_in_default(&self, group: &str, plural: &str) -> Result<Target, Status> {
@@ -268,6 +295,10 @@ impl Registry {
     }
 }
 
+fn status_of(target: Target) -> Target {
+    Target { subresource: Subresource::Status, ..target }
+}
+
 fn port(number: u16) -> Value {
     object! { "name" => PORT_NAME, "port" => i64::from(number), "protocol" => "TCP" }
 }
@@ -275,7 +306,9 @@ fn port(number: u16) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kinds::services::allocate::PortRange;
     use crate::registry::fixture;
+    use crate::registry::service_network::{ServiceNetwork, ServiceRanges};
 
     const HERE: Advertised = Advertised { ip: Some(IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2))), port: 6443 };
 
@@ -303,5 +336,52 @@ mod tests {
             );
             assert_eq!(subsets, expected);
         }
+    }
+
+    #[tokio::test]
+    async fn the_slice_is_made_anew_for_addresses_of_the_other_family() {
+        let registry = fixture::registry().await;
+        registry.make_kubernetes_service(HERE).await.expect("nothing stands in the way");
+        let here = Advertised { ip: Some("2001:db8::2".parse().expect("it is an address")), ..HERE };
+        registry.make_kubernetes_service(here).await.expect("the slice of the other family is deleted");
+        let target = registry.target_in_default("discovery.k8s.io", "endpointslices").await.expect("it is built in");
+        let slice = registry.found(&target).await.expect("the store works").expect("it is there");
+        assert_eq!(slice.str_at(&["addressType"]), "IPv6");
+        let addresses = slice.items_at(&["endpoints"])[0].items_at(&["addresses"]);
+        assert_eq!(addresses, [Value::from("2001:db8::2")]);
+    }
+
+    #[tokio::test]
+    async fn a_cluster_of_one_family_becomes_one_of_both() {
+        let mut registry = fixture::registry().await;
+        registry.make_kubernetes_service(HERE).await.expect("nothing stands in the way");
+        let ranges: ServiceRanges = "10.0.0.0/24,fd00::/108".parse().expect("they are ranges");
+        Arc::get_mut(&mut registry).expect("nobody else has it").network =
+            ServiceNetwork::new(ranges, PortRange::default());
+        registry.make_kubernetes_service(HERE).await.expect("a range may be added");
+        let target = registry.own_target(GROUP, "servicecidrs", ranges::DEFAULT).await.expect("it is built in");
+        let range = registry.found(&target).await.expect("the store works").expect("it is there");
+        assert_eq!(ranges::ranges(&range), ["10.0.0.0/24", "fd00::/108"]);
+    }
+
+    #[tokio::test]
+    async fn a_range_that_somebody_has_declared_unready_stays_so() {
+        let registry = fixture::registry().await;
+        registry.make_kubernetes_service(HERE).await.expect("nothing stands in the way");
+        let target = registry.own_target(GROUP, "servicecidrs", ranges::DEFAULT).await.expect("it is built in");
+        let status = async |status: &str| {
+            let mut range = registry.found(&target).await.expect("the store works").expect("it is there");
+            let ready = object! {
+                "type" => "Ready", "status" => status, "reason" => "r", "message" => "m",
+                "lastTransitionTime" => registry.now(),
+            };
+            range.make_object().insert("status", object! { "conditions" => vec![ready] });
+            registry.update_own(&status_of(target.clone()), MANAGER, &range).await.expect("it is valid");
+            registry.make_kubernetes_service(HERE).await.expect("nothing stands in the way");
+            let range = registry.found(&target).await.expect("the store works").expect("it is there");
+            range.items_at(&["status", "conditions"])[0].str_at(&["status"]).to_owned()
+        };
+        assert_eq!(status("False").await, "False");
+        assert_eq!(status("Unknown").await, "True");
     }
 }

@@ -23,14 +23,21 @@ const SERVICE_MANAGER: &str = "kube-apiserver";
 const MANDATORY_LEVELS: [&str; 2] = ["exempt", "catch-all"];
 
 impl Registry {
-    /// Sets the conditions that follow from a write to the object `name` of the resource of `target`. If that fails,
-    /// they are set after the next write.
+    /// Sets the conditions that follow from a write to the object `name` of the resource of `target`, or to its status.
+    /// If that fails, they are set after the next write.
     pub(super) async fn follow_up(&self, target: &Target, name: &str) {
         let version = &target.version;
+        let has_conditions = matches!(
+            (version.group.as_str(), version.names.plural.as_str()),
+            (flow_control::GROUP, SCHEMAS) | (REGISTRATION, SERVICES)
+        );
+        if target.subresource == Subresource::Status && !has_conditions {
+            return;
+        }
         let set = match (version.group.as_str(), version.names.plural.as_str()) {
             (flow_control::GROUP, SCHEMAS) => self.set_dangling(name).await,
             (flow_control::GROUP, "prioritylevelconfigurations") => self.set_all_dangling(name).await,
-            (REGISTRATION, SERVICES) => self.set_available(name).await,
+            (REGISTRATION, SERVICES) => self.see_to_api_service(name).await,
             ("", "services") => self.set_available_through(&target.namespace, |by| by == name).await,
             // The service of a deleted slice is not known.
             ("discovery.k8s.io", "endpointslices") => self.set_available_through(&target.namespace, |_| true).await,
@@ -39,6 +46,11 @@ impl Registry {
         if let Err(status) = set {
             tracing::debug!(message = status.message, name, "a condition could not be set");
         }
+    }
+
+    async fn see_to_api_service(&self, name: &str) -> Result<(), Status> {
+        self.register_version(name).await?;
+        self.set_available(name).await
     }
 
     /// Sets `Dangling` of the schemas that refer to a priority level.
@@ -202,7 +214,7 @@ impl Registry {
             dry_run: false,
             options: Value::Null,
         };
-        // Writes of a status have no follow-up: there is no recursion.
+        // What the server writes itself has no follow-up: there is no recursion.
         self.patch(&target, &own_user(), &request, &mut Warnings::default()).await.map(drop)
     }
 }
@@ -224,12 +236,73 @@ fn is_set(object: &Value, condition: &Value) -> bool {
     object.items_at(&["status", "conditions"]).iter().any(|known| text(known) == text(condition))
 }
 
-/// Whether there is a ready address with a port of this name.
+/// Whether there is a ready endpoint, and a port of this name that has a number.
 fn has_endpoint(slice: &Value, port_name: &str) -> bool {
-    let is_ready = |endpoint: &&Value| {
-        let ready = endpoint.at(&["conditions", "ready"]).and_then(Value::as_bool).unwrap_or(true);
-        ready && !endpoint.items_at(&["addresses"]).is_empty()
-    };
-    let has_port = slice.items_at(&["ports"]).iter().any(|port| port.str_at(&["name"]) == port_name);
-    has_port && slice.items_at(&["endpoints"]).iter().any(|endpoint| is_ready(&endpoint))
+    let is_ready = |endpoint: &Value| endpoint.at(&["conditions", "ready"]).and_then(Value::as_bool).unwrap_or(true);
+    let is_meant =
+        |port: &Value| port.str_at(&["name"]) == port_name && port.get("port").is_some_and(|number| !number.is_null());
+    slice.items_at(&["endpoints"]).iter().any(is_ready) && slice.items_at(&["ports"]).iter().any(is_meant)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::{DeleteRequest, ListRequest, fixture};
+    use crate::value::yaml;
+
+    fn yaml(text: &str) -> Value {
+        yaml::decode(text.as_bytes()).expect("the test is YAML")
+    }
+
+    #[test]
+    fn an_endpoint_needs_a_port_with_a_number_and_no_address() {
+        let has = |slice: &str| has_endpoint(&yaml(slice), "https");
+        assert!(has("{endpoints: [{}], ports: [{name: https, port: 443}]}"));
+        assert!(has(
+            "{endpoints: [{conditions: {ready: true}, addresses: [10.0.0.1]}], ports: [{name: https, port: 1}]}"
+        ));
+        assert!(!has("{endpoints: [{addresses: [10.0.0.1]}], ports: [{name: https}]}"));
+        assert!(!has("{endpoints: [{addresses: [10.0.0.1]}], ports: [{name: other, port: 443}]}"));
+        assert!(!has("{endpoints: [{conditions: {ready: false}}], ports: [{name: https, port: 443}]}"));
+    }
+
+    #[tokio::test]
+    async fn conditions_that_a_client_has_set_are_set_right() {
+        let registry = fixture::registry().await;
+        registry.make_deferred_objects().await;
+        for (group, plural, name, condition) in [
+            (flow_control::GROUP, SCHEMAS, "probes", "{type: Dangling, status: 'True', reason: r, message: m}"),
+            (REGISTRATION, SERVICES, "v1.apps", "{type: Available, status: 'False', reason: r, message: m}"),
+        ] {
+            let target = registry.own_target(group, plural, name).await.expect("it is built in");
+            registry.store_computed(&target).await.expect("nothing stands in the way");
+            let status = Target { subresource: Subresource::Status, ..target.clone() };
+            registry
+                .patch_status(status.clone(), vec![yaml(condition)], PatchType::Merge, "test")
+                .await
+                .expect("it is valid");
+            let found = async || registry.found(&target).await.expect("the store works").expect("it is there");
+            let status_of =
+                |object: &Value| object.items_at(&["status", "conditions"])[0].str_at(&["reason"]).to_owned();
+            assert_eq!(status_of(&found().await), "r");
+            registry.settle(&status, &found().await).await;
+            assert_ne!(status_of(&found().await), "r", "{plural}");
+        }
+    }
+
+    #[tokio::test]
+    async fn levels_that_are_deleted_as_a_collection_leave_their_schemas_dangling() {
+        let registry = fixture::registry().await;
+        registry.make_deferred_objects().await;
+        let levels = registry.own_target(flow_control::GROUP, "prioritylevelconfigurations", "").await;
+        let levels = levels.expect("it is built in");
+        let (list, options) = (ListRequest::default(), DeleteRequest::default());
+        let mut warnings = Warnings::default();
+        registry.delete_collection(&levels, &own_user(), &list, &options, &mut warnings).await.expect("it may");
+        for (name, expected) in [("system-nodes", "True"), ("probes", "False")] {
+            let target = registry.own_target(flow_control::GROUP, SCHEMAS, name).await.expect("it is built in");
+            let schema = registry.found(&target).await.expect("the store works").expect("it is there");
+            assert_eq!(schema.items_at(&["status", "conditions"])[0].str_at(&["status"]), expected, "{name}");
+        }
+    }
 }

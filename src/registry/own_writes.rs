@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::identity::{OWN_MANAGER, own_user};
+use super::update::UpdateRequest;
 use super::{
     Body, CreateRequest, FieldValidation, Format, PatchRequest, PatchType, Registry, Subresource, Target, Warnings,
 };
@@ -30,6 +31,18 @@ impl Registry {
             options: Value::Null,
         };
         self.create(&target, &own_user(), &request, &mut Warnings::default()).await.map(drop)
+    }
+
+    /// Updates an object for the server itself; without a `resourceVersion`, whatever is stored.
+    pub(super) async fn update_own(&self, target: &Target, manager: &str, object: &Value) -> Result<(), Status> {
+        let request = UpdateRequest {
+            body: Body { bytes: json::encode(object).into(), format: Format::Json },
+            field_validation: FieldValidation::Ignore,
+            manager: manager.to_owned(),
+            dry_run: false,
+            options: Value::Null,
+        };
+        self.update(target, &own_user(), &request, &mut Warnings::default()).await.map(drop)
     }
 
     pub(super) async fn own_target(&self, group: &str, plural: &str, name: &str) -> Result<Target, Status> {

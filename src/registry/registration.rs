@@ -77,7 +77,7 @@ impl Registry {
     /// objects.
     pub async fn settle(&self, target: &Target, written: &Value) {
         let is_main = matches!(target.subresource, Subresource::Main);
-        if is_main {
+        if is_main || target.subresource == Subresource::Status {
             self.follow_up(target, written.str_at(&["metadata", "name"])).await;
         }
         if !is_main || target.resource.collection != self.definitions.collection() {

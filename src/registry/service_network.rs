@@ -13,7 +13,7 @@
 //!   there is no bitmap, and nothing to repair after a kill.
 //! - If `--store-override` puts them into different databases, what is taken is written before the service, and what is
 //!   released after it; if the process ends in between, something stays taken, but nothing is taken twice.
-//! - `registry::service_repair` checks every ten seconds whether the two agree, since any client may delete addresses.
+//! - `registry::service_repair` checks every ten seconds whether the two agree, since any client may change addresses.
 //!   It skips the check if nothing has changed since the last one.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -105,6 +105,10 @@ impl ServiceNetwork {
         &self.ranges.0
     }
 
+    pub fn ports(&self) -> PortRange {
+        self.ports
+    }
+
     fn families(&self) -> Families {
         let primary = self.ranges().first().map_or(Family::V4, IpRange::family);
         Families { primary, is_dual: self.ranges().len() > 1 }
@@ -121,6 +125,11 @@ impl Default for ServiceNetwork {
 
 pub(super) fn addresses() -> Collection {
     Collection::new(GROUP, "ipaddresses")
+}
+
+/// The ranges of cluster IPs.
+pub(super) fn stored_ranges() -> Collection {
+    Collection::new(GROUP, "servicecidrs")
 }
 
 /// The objects that record which service has which node port.
@@ -207,15 +216,21 @@ pub(super) fn ports_in(shard: Option<&store::Stored>) -> Map {
 }
 
 impl Holdings<'_> {
-    pub(super) fn is_free(&self, ip: IpAddr) -> bool {
-        !self.taken.contains(&ip) && find(&self.addresses, &ip.to_string()).is_none()
+    fn is_free(&self, ip: IpAddr) -> bool {
+        !self.taken.contains(&ip) && self.taken_by(ip).is_none()
     }
 
-    pub(super) fn has_port(&mut self, port: i64) -> bool {
+    fn has_port(&mut self, port: i64) -> bool {
         self.owner_of(port).is_some()
     }
 
-    fn owner_of(&mut self, port: i64) -> Option<String> {
+    /// The IPAddress that takes an address, as it is stored.
+    pub(super) fn taken_by(&self, ip: IpAddr) -> Option<&store::Stored> {
+        find(&self.addresses, &ip.to_string())
+    }
+
+    /// `namespace/name` of the service that has a port.
+    pub(super) fn owner_of(&mut self, port: i64) -> Option<String> {
         self.shard(port).get(&port.to_string()).map(|owner| owner.as_str().unwrap_or_default().to_owned())
     }
 
@@ -317,18 +332,22 @@ impl Registry {
 
     /// The ranges that addresses are allocated from: the stored ones, or those of the server until there are any.
     async fn service_ranges(&self) -> Result<Vec<IpRange>, Status> {
-        let snapshot = self.newest(&Collection::new(GROUP, "servicecidrs")).await?;
-        if snapshot.is_empty() {
-            return Ok(self.network.ranges().to_vec());
+        Ok(self.ranges_in(&self.newest(&stored_ranges()).await?, ranges::is_ready))
+    }
+
+    /// The stored ranges that are wanted, or those of the server until there are any.
+    pub(super) fn ranges_in(&self, stored: &Snapshot, is_wanted: fn(&Value) -> bool) -> Vec<IpRange> {
+        if stored.is_empty() {
+            return self.network.ranges().to_vec();
         }
-        let objects = snapshot.range("", None).filter_map(|stored| json::decode(&stored.bytes).ok());
-        let ready: Vec<Value> = objects.filter(ranges::is_ready).collect();
-        Ok(ready.iter().flat_map(ranges::ranges).filter_map(|range| IpRange::parse(range).ok()).collect())
+        let objects = stored.range("", None).filter_map(|stored| json::decode(&stored.bytes).ok());
+        let wanted: Vec<Value> = objects.filter(is_wanted).collect();
+        wanted.iter().flat_map(ranges::ranges).filter_map(|range| IpRange::parse(range).ok()).collect()
     }
 
     pub(super) async fn newest(&self, collection: &Collection) -> Result<Snapshot, Status> {
         let snapshot = self.storage.snapshot(collection, At::Newest).await;
-        snapshot.map_err(|_| Status::internal_error("what services have can't be read"))
+        snapshot.map_err(|_| Status::internal_error("what is stored can't be read"))
     }
 
     /// The writes that record what a service takes, and release what it gives back.
@@ -360,7 +379,7 @@ impl Registry {
     }
 
     /// The write of the IPAddress by which a service holds an address.
-    async fn claim(&self, ip: IpAddr, (namespace, name): (&str, &str)) -> Result<store::Write, Status> {
+    pub(super) async fn claim(&self, ip: IpAddr, (namespace, name): (&str, &str)) -> Result<store::Write, Status> {
         let served = self.resolve(GROUP, "ipaddresses").await?;
         let resource = served.unwrap_or_else(|| Arc::clone(&IP_ADDRESS));
         let version = Arc::clone(resource.first());

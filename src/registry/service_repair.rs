@@ -1,25 +1,61 @@
 //! Repairs the allocations of services that do not agree with the services' specs.
 //!
-//! They agree as long as only services are written. But any client may delete addresses, and a database may come from
-//! an older program or a copy. Input: the newest states. Output: writes under guards, one by one; what has changed meanwhile
-//! is checked again the next time.
+//! They agree as long as only services are written. But any client may change addresses, and a database may come from
+//! an older program or a copy. Input: the newest states. Output: writes under guards, one by one, and what was found, for
+//! events; what has changed meanwhile is checked again the next time.
 //!
 //! Source: `pkg/registry/core/service/{ipallocator,portallocator}/controller`, release 1.37.
 
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
 use crate::kinds::services::addresses;
-use crate::kinds::services::allocate::{held_addresses, held_ports};
+use crate::kinds::services::allocate::{IpRange, held_addresses, held_ports};
 use crate::meta::Status;
-use crate::store::{self, Collection, Guard, Snapshot};
+use crate::store::{self, Collection, Guard, Snapshot, Stored};
 use crate::value::{Map, Value, json};
 
 use super::Registry;
-use super::service_network::{addresses, find, ports_in, shard_write, shards};
+use super::service_network::{GROUP, Holdings, addresses, find, ports_in, shard_write, shards, stored_ranges};
 
-/// The states that were found to be consistent.
+const OF_ADDRESSES: &str = "ipallocator-repair-controller";
+const OF_PORTS: &str = "portallocator-repair-controller";
+
+/// The states that were found, and what in them did not agree.
 pub struct Repaired {
     services: Snapshot,
     addresses: Snapshot,
     shards: Snapshot,
+    ranges: Snapshot,
+    /// What is found the first time.
+    pub findings: Vec<Finding>,
+    /// The uids and messages of all that was found.
+    told: BTreeSet<(String, String)>,
+}
+
+/// What did not agree: a warning about an object.
+#[derive(Debug)]
+pub struct Finding {
+    /// The Service or the IPAddress.
+    pub object: Value,
+    /// The component of kube-apiserver that warns of it.
+    pub component: &'static str,
+    pub action: &'static str,
+    pub reason: &'static str,
+    pub message: String,
+}
+
+/// The reason and the message of a finding.
+type Told = (&'static str, String);
+
+/// What is to be done about the address of a service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Remedy {
+    Nothing,
+    /// No IPAddress takes it.
+    Take,
+    /// The IPAddress that takes it must be made anew.
+    TakeAnew,
 }
 
 impl Repaired {
@@ -27,11 +63,31 @@ impl Repaired {
         self.services.is_same(&other.services)
             && self.addresses.is_same(&other.addresses)
             && self.shards.is_same(&other.shards)
+            && self.ranges.is_same(&other.ranges)
     }
 
     /// The service that is stored under `namespace/name`.
     fn service(&self, key: &str) -> Option<Value> {
         find(&self.services, key).and_then(|stored| json::decode(&stored.bytes).ok())
+    }
+
+    /// Whether the service that is stored under `namespace/name` has the address.
+    fn has_address(&self, key: &str, ip: &str) -> Option<bool> {
+        self.service(key).map(|service| held_addresses(&service).any(|held| held.to_string() == ip))
+    }
+
+    fn has_port(&self, key: &str, port: i64) -> bool {
+        self.service(key).is_some_and(|service| held_ports(&service).any(|held| held == port))
+    }
+
+    /// Leaves out the findings that were there before.
+    fn leave_out_known(&mut self, known: Option<&Repaired>) {
+        let told =
+            |finding: &Finding| (finding.object.str_at(&["metadata", "uid"]).to_owned(), finding.message.clone());
+        self.told = self.findings.iter().map(told).collect();
+        if let Some(known) = known {
+            self.findings.retain(|finding| !known.told.contains(&told(finding)));
+        }
     }
 }
 
@@ -41,41 +97,80 @@ impl Registry {
     pub async fn repair_services(&self, known: Option<Repaired>) -> Result<Repaired, Status> {
         // The services are read first: what is taken later than that is left alone.
         let services = Collection::new("", "services");
-        let state = Repaired {
+        let mut state = Repaired {
             services: self.newest(&services).await?,
             addresses: self.newest(&addresses()).await?,
             shards: self.newest(&shards()).await?,
+            ranges: self.newest(&stored_ranges()).await?,
+            findings: Vec::new(),
+            told: BTreeSet::new(),
         };
-        if known.as_ref().is_some_and(|known| known.is_same(&state)) {
+        if let Some(known) = known.as_ref().filter(|known| known.is_same(&state)) {
+            state.told.clone_from(&known.told);
             return Ok(state);
         }
+        let ranges = self.ranges_in(&state.ranges, |_| true);
+        let mut findings = Vec::new();
         for stored in state.services.range("", None) {
-            self.repair_service(&services, stored).await?;
+            findings.extend(self.repair_service(&state, &ranges, stored).await?);
         }
-        let freed = addresses_of_nobody(&state).into_iter().chain(ports_of_nobody(&state));
-        self.write_each(freed.collect(), &[]).await;
+        let (freed, of_nobody): (Vec<_>, Vec<_>) = addresses_of_nobody(&state).into_iter().unzip();
+        self.write_each(freed.into_iter().chain(ports_of_nobody(&state)).collect(), &[]).await;
+        // Older minors have IPAddresses that nobody can read.
+        if self.resolve(GROUP, "ipaddresses").await?.is_some() {
+            findings.extend(of_nobody);
+        }
+        state.findings = findings;
+        state.leave_out_known(known.as_ref());
         Ok(state)
     }
 
-    /// Takes for a service what is in its spec and still free.
-    async fn repair_service(&self, services: &Collection, stored: &store::Stored) -> Result<(), Status> {
-        let Ok(service) = json::decode(&stored.bytes) else { return Ok(()) };
-        let (namespace, name) = stored.key.split_once('/').unwrap_or(("", &stored.key));
-        let mut holdings = self.holdings((namespace, name)).await?;
+    /// Takes for a service what is in its spec and still free, or taken by an IPAddress that is not as it should be.
+    async fn repair_service(
+        &self,
+        state: &Repaired,
+        ranges: &[IpRange],
+        stored: &Stored,
+    ) -> Result<Vec<Finding>, Status> {
+        let Ok(service) = json::decode(&stored.bytes) else { return Ok(Vec::new()) };
+        let owner = stored.key.split_once('/').unwrap_or(("", &stored.key));
+        let mut holdings = self.holdings(owner).await?;
+        let (mut findings, mut writes) = (Vec::new(), Vec::new());
         for ip in held_addresses(&service) {
-            if holdings.is_free(ip) {
-                holdings.claim_address(ip);
+            let known = holdings.taken_by(ip);
+            let (told, remedy) = judge_address((state, ranges), known, (ip, owner));
+            let about = |told| finding(stored, &service, (OF_ADDRESSES, "ClusterIPAllocation"), told);
+            findings.extend(told.map(about));
+            match (remedy, known) {
+                (Remedy::TakeAnew, Some(known)) => writes.extend([deletion(known), self.claim(ip, owner).await?]),
+                (Remedy::Take, _) => holdings.claim_address(ip),
+                _ => {}
             }
         }
         for port in held_ports(&service) {
-            if !holdings.has_port(port) {
-                holdings.claim_port(port);
-            }
+            let told = self.judge_port(state, &mut holdings, (port, &stored.key));
+            findings.extend(told.map(|told| finding(stored, &service, (OF_PORTS, "PortAllocation"), told)));
         }
-        let writes = self.claims(&holdings).await?;
-        let (collection, key, revision) = (services.clone(), stored.key.clone(), stored.revision);
-        self.write_each(writes, &[Guard::Other { collection, key, revision }]).await;
-        Ok(())
+        writes.extend(self.claims(&holdings).await?);
+        let collection = Collection::new("", "services");
+        let guard = Guard::Other { collection, key: stored.key.clone(), revision: stored.revision };
+        self.write_each(writes, &[guard]).await;
+        Ok(findings)
+    }
+
+    /// Takes a port for the service under `key` if it is free; tells what does not agree.
+    fn judge_port(&self, state: &Repaired, holdings: &mut Holdings<'_>, (port, key): (i64, &str)) -> Option<Told> {
+        let range = self.network.ports();
+        if range.refuse(port).is_some() {
+            let message = format!("Port {port} is not within the port range {range}; please recreate service");
+            return Some(("PortOutOfRange", message));
+        }
+        let Some(owner) = holdings.owner_of(port) else {
+            holdings.claim_port(port);
+            return Some(("PortNotAllocated", format!("Port {port} is not allocated; repairing")));
+        };
+        let message = || format!("Port {port} was assigned to multiple services; please recreate service");
+        (owner != key && state.has_port(&owner, port)).then(|| ("PortAlreadyAllocated", message()))
     }
 
     async fn write_each(&self, writes: Vec<store::Write>, guards: &[Guard]) {
@@ -86,29 +181,94 @@ impl Registry {
     }
 }
 
-/// Deletions of addresses that were taken for services that do not have them.
-fn addresses_of_nobody(state: &Repaired) -> Vec<store::Write> {
-    let known = state.addresses.range("", None).filter(|stored| stored.revision <= state.services.revision());
-    let is_nobodys = |stored: &&std::sync::Arc<store::Stored>| {
-        json::decode(&stored.bytes).is_ok_and(|address| addresses::is_managed(&address) && !is_held(state, &address))
+/// What is wrong with an address of a service, and what is to be done about it. `known` is the IPAddress that takes it.
+fn judge_address(
+    (state, ranges): (&Repaired, &[IpRange]),
+    known: Option<&Stored>,
+    (ip, (namespace, name)): (IpAddr, (&str, &str)),
+) -> (Option<Told>, Remedy) {
+    let family = addresses::family(ip).name();
+    if ranges.iter().all(|range| range.refuse(ip).is_some()) {
+        let end = "is not within any configured Service CIDR; please recreate service";
+        return (Some(("ClusterIPOutOfRange", format!("Cluster IP [{family}]: {ip} {end}"))), Remedy::Nothing);
+    }
+    let Some(known) = known else {
+        let message = format!("Cluster IP [{family}]: {ip} is not allocated; repairing");
+        return (Some(("ClusterIPNotAllocated", message)), Remedy::Take);
     };
-    let deletion = |stored: &std::sync::Arc<store::Stored>| store::Write {
+    // It may belong to a service that is newer than the known ones.
+    let Some(address) = json::decode(&known.bytes).ok().filter(|_| known.revision <= state.services.revision()) else {
+        return (None, Remedy::Nothing);
+    };
+    let parent = addresses::service_of(&address);
+    let parent_has_it =
+        parent.and_then(|(namespace, name)| state.has_address(&format!("{namespace}/{name}"), &ip.to_string()));
+    let is_other = parent != Some((namespace, name));
+    if is_other && parent_has_it.is_none() {
+        let of = format!("the ClusterIP [{family}]: {ip} for Service {namespace}/{name}");
+        return (Some(("ClusterIPNotAllocated", format!("{of} has a wrong reference; repairing"))), Remedy::TakeAnew);
+    }
+    let told = (is_other && parent_has_it == Some(true)).then(|| {
+        let message = format!("Cluster IP [{family}]:{ip} was assigned to multiple services; please recreate service");
+        ("ClusterIPAlreadyAllocated", message)
+    });
+    (told, if addresses::has_labels(&address, ip) { Remedy::Nothing } else { Remedy::TakeAnew })
+}
+
+fn finding(
+    stored: &Stored,
+    object: &Value,
+    (component, action): (&'static str, &'static str),
+    (reason, message): Told,
+) -> Finding {
+    let mut object = object.clone();
+    let revision = Value::String(stored.revision.to_string());
+    object.make_object().entry("metadata").make_object().insert("resourceVersion", revision);
+    Finding { object, component, action, reason, message }
+}
+
+fn deletion(stored: &Stored) -> store::Write {
+    store::Write {
         collection: addresses(),
         key: stored.key.clone(),
         op: store::Op::Delete,
         guards: vec![Guard::At { revision: stored.revision }],
-    };
-    known.filter(is_nobodys).map(deletion).collect()
+    }
 }
 
-fn is_held(state: &Repaired, address: &Value) -> bool {
-    let parent = |field: &str| address.str_at(&["spec", "parentRef", field]);
-    let (namespace, name) = (parent("namespace"), parent("name"));
+/// Deletions of addresses that were taken for services that do not have them.
+fn addresses_of_nobody(state: &Repaired) -> Vec<(store::Write, Finding)> {
+    let known = state.addresses.range("", None).filter(|stored| stored.revision <= state.services.revision());
+    let of_nobody = known.filter_map(|stored| {
+        let address = json::decode(&stored.bytes).ok().filter(addresses::is_managed)?;
+        let told = why_nobodys(state, &address)?;
+        let found = finding(stored, &address, (OF_ADDRESSES, "IPAddressAllocation"), told);
+        Some((deletion(stored), found))
+    });
+    of_nobody.collect()
+}
+
+/// Why an address that was allocated belongs to no service, if it does not.
+fn why_nobodys(state: &Repaired, address: &Value) -> Option<Told> {
     let ip = address.str_at(&["metadata", "name"]);
-    addresses::is_of_service(address, namespace, name)
-        && state
-            .service(&format!("{namespace}/{name}"))
-            .is_some_and(|service| held_addresses(&service).any(|held| held.to_string() == ip))
+    let Some((namespace, name)) = addresses::service_of(address) else {
+        let field = |name: &str| address.str_at(&["spec", "parentRef", name]);
+        let parent = format!(
+            "&ParentReference{{Group:{},Resource:{},Namespace:{},Name:{},}}",
+            field("group"),
+            field("resource"),
+            field("namespace"),
+            field("name"),
+        );
+        let why = format!("appears to have been modified, not referencing a Service {parent}: cleaning up");
+        return Some(("IPAddressNotAllocated", format!("IPAddress {ip} {why}")));
+    };
+    let of = format!("IPAddress: {ip} for Service {namespace}/{name}");
+    match state.has_address(&format!("{namespace}/{name}"), ip) {
+        None => Some(("IPAddressNotAllocated", format!("{of} appears to have leaked: cleaning up"))),
+        Some(false) => Some(("IPAddressWrongReference", format!("{of} has a wrong reference; cleaning up"))),
+        Some(true) => None,
+    }
 }
 
 /// The shards without the ports that their services do not have.
@@ -223,5 +383,105 @@ mod tests {
         let before = fixture::newest(&registry);
         registry.repair_services(Some(state)).await.expect("the store works");
         assert_eq!(fixture::newest(&registry), before);
+    }
+
+    /// Changes a stored object, as somebody else would who writes to the store.
+    async fn change(registry: &Registry, (group, plural, key): (&str, &str, &str), change: impl Fn(&mut Value)) {
+        let target = fixture::target(registry, group, plural).await;
+        let collection = target.resource.collection.clone();
+        let stored = registry.storage.get(&collection, key).await.expect("the store works").expect("it is there");
+        let mut object = json::decode(&stored.bytes).expect("it is JSON");
+        change(&mut object);
+        let op = registry.put(&target.resource, &object).expect("it fits");
+        let write = store::Write { collection, key: key.into(), op, guards: Vec::new() };
+        registry.storage.write(write).await.expect("nothing stands in the way");
+    }
+
+    /// Repairs until nothing is found; the reasons and messages that were found.
+    async fn repair(registry: &Registry) -> Vec<(&'static str, String)> {
+        let (mut known, mut told) = (None, Vec::new());
+        for _ in 0..3 {
+            let mut state: Repaired = registry.repair_services(known).await.expect("the store works");
+            told.extend(state.findings.drain(..).map(|finding| (finding.reason, finding.message)));
+            known = Some(state);
+        }
+        told
+    }
+
+    async fn parent_of(registry: &Registry, ip: &str) -> Option<(String, String)> {
+        let stored = registry.storage.get(&addresses(), ip).await.expect("the store works")?;
+        let address = json::decode(&stored.bytes).expect("it is JSON");
+        addresses::service_of(&address).map(|(namespace, name)| (namespace.to_owned(), name.to_owned()))
+    }
+
+    const ADDRESS: (&str, &str, &str) = ("networking.k8s.io", "ipaddresses", "10.0.0.9");
+    const SERVICE: (&str, &str, &str) = ("", "services", "default/a");
+
+    fn set(object: &mut Value, path: [&str; 3], value: &str) {
+        let [first, second, third] = path;
+        object.make_object().entry(first).make_object().entry(second).make_object().insert(third, Value::from(value));
+    }
+
+    #[tokio::test]
+    async fn an_address_with_a_wrong_reference_or_label_is_taken_anew() {
+        let wrong = "the ClusterIP [IPv4]: 10.0.0.9 for Service default/a has a wrong reference; repairing";
+        for (path, value, told) in [
+            (["spec", "parentRef", "resource"], "gateways", Some(("ClusterIPNotAllocated", wrong))),
+            (["spec", "parentRef", "name"], "other", Some(("ClusterIPNotAllocated", wrong))),
+            (["metadata", "labels", "ipaddress.kubernetes.io/ip-family"], "IPv6", None),
+            (["metadata", "labels", "ipaddress.kubernetes.io/managed-by"], "x", None),
+        ] {
+            let registry = fixture::registry().await;
+            create(&registry, "a", "10.0.0.9", false).await.expect("it is free");
+            change(&registry, ADDRESS, |address| set(address, path, value)).await;
+            let found = repair(&registry).await;
+            let first = found.first().map(|(reason, message)| (*reason, message.as_str()));
+            // The IPAddress as it was is told of by itself, too.
+            assert_eq!(first, told, "{path:?}");
+            assert_eq!(
+                parent_of(&registry, "10.0.0.9").await,
+                Some(("default".to_owned(), "a".to_owned())),
+                "{path:?}"
+            );
+            let stored = registry.storage.get(&addresses(), "10.0.0.9").await.expect("the store works");
+            let address = json::decode(&stored.expect("it is there").bytes).expect("it is JSON");
+            assert!(addresses::has_labels(&address, IpAddr::from([10, 0, 0, 9])), "{path:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_address_outside_of_the_ranges_is_not_taken() {
+        let registry = fixture::registry().await;
+        create(&registry, "a", "10.0.0.9", false).await.expect("it is free");
+        change(&registry, SERVICE, |service| {
+            let spec = service.make_object().entry("spec").make_object();
+            spec.insert("clusterIP", Value::from("10.9.9.9"));
+            spec.insert("clusterIPs", Value::Array(vec![Value::from("10.9.9.9")]));
+        })
+        .await;
+        let found = repair(&registry).await;
+        let outside = "Cluster IP [IPv4]: 10.9.9.9 is not within any configured Service CIDR; please recreate service";
+        let reference = "IPAddress: 10.0.0.9 for Service default/a has a wrong reference; cleaning up";
+        let expected = [("ClusterIPOutOfRange", outside), ("IPAddressWrongReference", reference)];
+        assert_eq!(found, expected.map(|(reason, message)| (reason, message.to_owned())));
+        assert_eq!(taken(&registry).await.0, 0);
+    }
+
+    #[tokio::test]
+    async fn what_is_shared_or_out_of_range_is_told_once() {
+        let registry = fixture::registry().await;
+        create(&registry, "a", "10.0.0.9", false).await.expect("it is free");
+        create(&registry, "b", "10.0.0.10", false).await.expect("it is free");
+        change(&registry, ("", "services", "default/b"), |service| {
+            let spec = service.make_object().entry("spec").make_object();
+            spec.insert("clusterIP", Value::from("10.0.0.9"));
+            spec.insert("clusterIPs", Value::Array(vec![Value::from("10.0.0.9")]));
+            spec.insert("ports", Value::Array(vec![object! { "port" => 80_i64, "nodePort" => 1_i64 }]));
+        })
+        .await;
+        let found = repair(&registry).await;
+        let reasons: Vec<&str> = found.iter().map(|(reason, _)| *reason).collect();
+        assert_eq!(reasons, ["ClusterIPAlreadyAllocated", "PortOutOfRange", "IPAddressWrongReference"], "{found:?}");
+        assert_eq!(found[1].1, "Port 1 is not within the port range 30000-32767; please recreate service");
     }
 }

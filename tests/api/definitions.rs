@@ -224,6 +224,21 @@ fn a_definition_over_a_built_in_kind_goes_without_its_objects() {
 }
 
 #[test]
+fn a_changed_api_service_is_reset_and_goes_with_the_last_definition_of_its_version() {
+    let (server, _folder) = start();
+    create_definition(&server, &definition(&[version("v1", true)]), "Established");
+    let path = "/apis/apiregistration.k8s.io/v1/apiservices/v1.harbour.example.com";
+    let change = json!({"metadata": {"labels": {"a": "b"}}, "spec": {"versionPriority": 7}});
+
+    assert_eq!(send(&server, "PATCH", path, &change).status, 200);
+
+    let service = server.send("GET", path, &[], None).json();
+    assert_eq!((&service["spec"]["versionPriority"], &service["metadata"]["labels"]["a"]), (&json!(100), &json!("b")));
+    assert_eq!(server.send("DELETE", DEFINITION, &[], None).status, 200);
+    wait_for(&server, path, |answer| answer.status == 404);
+}
+
+#[test]
 fn tables_have_null_where_go_leaves_a_value_out() {
     let (server, _folder) = start();
     let table = |path: &str| {

@@ -57,6 +57,26 @@ fn objects_that_are_made_at_once_are_all_counted_once() {
 }
 
 #[test]
+fn claims_are_limited_by_the_classes_of_their_devices() {
+    let folder = Folder::for_test();
+    let server = start(&folder, "one", "memory");
+    let devices = "gpu.deviceclass.resource.k8s.io/devices";
+    limit(&server, "q", devices, 3);
+    let make = |name: &str, count: usize| {
+        let request = json!({"name": "gpu", "exactly": {"deviceClassName": "gpu", "count": count}});
+        let claim = json!({"metadata": {"name": name}, "spec": {"devices": {"requests": [request]}}}).to_string();
+        let claims = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims";
+        server.send("POST", claims, &[JSON], Some(claim.as_bytes()))
+    };
+    assert_eq!(make("a", 2).status, 201);
+    let refused = make("b", 2);
+    let why = format!("exceeded quota: q, requested: {devices}=2, used: {devices}=2, limited: {devices}=3");
+    assert_eq!(refused.status, 403);
+    assert!(refused.json()["message"].as_str().unwrap_or_default().ends_with(&why), "{}", refused.json());
+    assert_eq!(used(&server, "q"), json!({devices: "2"}));
+}
+
+#[test]
 fn no_more_objects_are_made_at_once_than_a_quota_allows() {
     let folder = Folder::for_test();
     let server = start(&folder, "one", "memory");

@@ -7,6 +7,10 @@ use crate::value::Value;
 /// The group that the aggregator serves itself.
 const REGISTRATION: &str = "apiregistration.k8s.io";
 
+/// The label of an APIService that the server makes, for each version that it serves: `true` for one that it keeps as it
+/// should be, `onstart` for one that it only sees to at its start.
+pub const MANAGED_LABEL: &str = "kube-aggregator.kubernetes.io/automanaged";
+
 /// The condition of a version that this server serves itself. `now` is RFC 3339.
 pub fn available_here(now: &str) -> Value {
     object! {

@@ -3,26 +3,30 @@
 //!
 //! Mandatory objects always have these specs; administrators may change suggested ones.
 //!
-//! Source: `k8s.io/apiserver/pkg/apis/flowcontrol/bootstrap`, release 1.37.
+//! Source: `k8s.io/apiserver/pkg/apis/flowcontrol/bootstrap`, release 1.37; `pkg/registry/flowcontrol/ensurer` of
+//! Kubernetes 1.36.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use crate::crd::ServedVersion;
+use crate::meta::feature_gates;
 use crate::meta::field::ErrorList;
 use crate::meta::field_ref::FieldRef;
 use crate::object;
 use crate::value::Value;
 
-use super::prepare;
 use super::strategy::{Strategy, Subresource, Table, reset_beside_status};
+use super::{prepare, semantic};
 
 /// The API group of FlowSchemas and PriorityLevelConfigurations.
 pub const GROUP: &str = "flowcontrol.apiserver.k8s.io";
 const API_VERSION: &str = "flowcontrol.apiserver.k8s.io/v1";
 /// Says that the server may bring an object up to date.
 const AUTO_UPDATE: &str = "apf.kubernetes.io/autoupdate-spec";
+/// The names of the mandatory objects.
+const MANDATORY: [&str; 2] = ["exempt", "catch-all"];
 
 const ALL: &[&str] = &["*"];
 const EVERYBODY: [Who; 2] = [Who::Group("system:unauthenticated"), Who::Group("system:authenticated")];
@@ -36,11 +40,59 @@ pub static INITIAL: LazyLock<Vec<Value>> = LazyLock::new(|| {
 
 /// The spec that the mandatory object of a kind and name must have.
 pub fn mandatory_spec(kind: &str, name: &str) -> Option<&'static Value> {
-    if !matches!(name, "exempt" | "catch-all") {
+    if !MANDATORY.contains(&name) {
         return None;
     }
+    initial_of(kind, name)?.get("spec")
+}
+
+fn initial_of(kind: &str, name: &str) -> Option<&'static Value> {
     let is_it = |object: &&Value| object.str_at(&["kind"]) == kind && object.str_at(&["metadata", "name"]) == name;
-    INITIAL.iter().find(is_it)?.get("spec")
+    INITIAL.iter().find(is_it)
+}
+
+/// An initial object as the server brings it up to date; `None` if it is, or is not an initial one.
+///
+/// Mandatory objects get their specs again; so do suggested ones, unless their annotation or a change of their spec says
+/// that they are somebody else's now.
+pub fn brought_up_to_date(found: &Value) -> Option<Value> {
+    let (kind, name) = (found.str_at(&["kind"]), found.str_at(&["metadata", "name"]));
+    let wanted = initial_of(kind, name)?;
+    let told = updates_told(found);
+    let is_first = || found.at(&["metadata", "generation"]).and_then(Value::as_i64) == Some(1);
+    let updates = MANDATORY.contains(&name) || told.unwrap_or_else(is_first);
+    let mut object = found.clone();
+    if updates && !has_spec_of(found, wanted) {
+        object.make_object().insert("spec", wanted.get("spec").cloned().unwrap_or_default());
+    }
+    if told != Some(updates) {
+        let annotations = object.make_object().entry("metadata").make_object().entry("annotations").make_object();
+        annotations.insert(AUTO_UPDATE, Value::from(if updates { "true" } else { "false" }));
+    }
+    (object != *found).then_some(object)
+}
+
+/// Whether the server made the object, and would not make it today.
+pub fn is_left_over(found: &Value) -> bool {
+    let is_initial = initial_of(found.str_at(&["kind"]), found.str_at(&["metadata", "name"])).is_some();
+    !is_initial && updates_told(found) == Some(true)
+}
+
+/// What the annotation says of updates of the spec; `None` without one that can be read.
+fn updates_told(object: &Value) -> Option<bool> {
+    feature_gates::truth(object.str_at(&["metadata", "annotations", AUTO_UPDATE]))
+}
+
+/// Whether the spec of an object is the wanted one; the shares of the exempt level are left to administrators.
+fn has_spec_of(found: &Value, wanted: &Value) -> bool {
+    let spec = |object: &Value| object.get("spec").cloned().unwrap_or_default();
+    let (found, mut wanted) = (spec(found), spec(wanted));
+    if let (Some(own), Some(exempt)) = (found.get("exempt"), wanted.get_mut("exempt")) {
+        for share in ["nominalConcurrencyShares", "lendablePercent"] {
+            exempt.make_object().insert(share, own.get(share).cloned().unwrap_or_default());
+        }
+    }
+    semantic::equal_untyped(Some(&found), Some(&wanted))
 }
 
 /// The errors of the conditions of a status.
@@ -320,4 +372,75 @@ fn initial(kind: &str, name: &str, spec: Value) -> Value {
 
 fn texts(texts: &[&str]) -> Vec<Value> {
     texts.iter().map(|text| Value::from(*text)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::{Map, yaml};
+
+    /// An initial object, changed by a merge of `change` into its parts.
+    fn changed(kind: &str, name: &str, change: &str) -> Value {
+        let mut object = initial_of(kind, name).expect("it is an initial one").clone();
+        let change = yaml::decode(change.as_bytes()).expect("the test is YAML");
+        for (part, fields) in change.as_object().into_iter().flat_map(Map::iter) {
+            for (field, value) in fields.as_object().into_iter().flat_map(Map::iter) {
+                object.make_object().entry(part).make_object().insert(field, value.clone());
+            }
+        }
+        object
+    }
+
+    #[track_caller]
+    fn check(kind: &str, name: &str, change: &str, expected: Option<(&str, bool)>) {
+        let found = changed(kind, name, change);
+        let object = brought_up_to_date(&found);
+        let spec = initial_of(kind, name).and_then(|initial| initial.get("spec"));
+        let told = object
+            .as_ref()
+            .map(|object| (object.str_at(&["metadata", "annotations", AUTO_UPDATE]), object.get("spec") == spec));
+        assert_eq!(told, expected, "{name}: {change}");
+    }
+
+    #[test]
+    fn what_nobody_has_changed_stays() {
+        for object in INITIAL.iter() {
+            assert_eq!(brought_up_to_date(object), None, "{object:?}");
+        }
+    }
+
+    #[test]
+    fn a_suggested_object_is_reset_unless_it_is_somebody_elses() {
+        let kind = "FlowSchema";
+        check(kind, "probes", "{spec: {matchingPrecedence: 7}}", Some(("true", true)));
+        let note = |value: &str| format!("{{metadata: {{annotations: {{{AUTO_UPDATE}: '{value}'}}}}");
+        check(kind, "probes", &format!("{}, spec: {{matchingPrecedence: 7}}}}", note("false")), None);
+        check(kind, "probes", &format!("{}, spec: {{matchingPrecedence: 7}}}}", note("T")), Some(("T", true)));
+        let none = "annotations: {}";
+        let generation =
+            |number: u8| format!("{{metadata: {{{none}, generation: {number}}}, spec: {{matchingPrecedence: 7}}}}");
+        check(kind, "probes", &generation(1), Some(("true", true)));
+        check(kind, "probes", &generation(2), Some(("false", false)));
+    }
+
+    #[test]
+    fn a_mandatory_object_is_always_reset_but_the_shares_of_the_exempt_level() {
+        let note = format!("metadata: {{annotations: {{{AUTO_UPDATE}: 'false'}}}}");
+        check("FlowSchema", "catch-all", &format!("{{{note}}}"), Some(("true", true)));
+        let kind = "PriorityLevelConfiguration";
+        check(kind, "catch-all", "{spec: {type: Exempt}}", Some(("true", true)));
+        check(kind, "exempt", "{spec: {exempt: {nominalConcurrencyShares: 9, lendablePercent: 50}}}", None);
+    }
+
+    #[test]
+    fn what_the_server_would_not_make_today_is_left_over() {
+        let object = |note: &str| {
+            let text =
+                format!("{{kind: FlowSchema, metadata: {{name: old, annotations: {{{AUTO_UPDATE}: '{note}'}}}}}}");
+            yaml::decode(text.as_bytes()).expect("the test is YAML")
+        };
+        assert!(is_left_over(&object("true")));
+        assert!(!is_left_over(&object("false")) && !is_left_over(&object("x")));
+        assert!(INITIAL.iter().all(|object| !is_left_over(object)));
+    }
 }

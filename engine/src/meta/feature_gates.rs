@@ -172,7 +172,7 @@ fn stage_named(name: &str) -> Option<GateStage> {
 }
 
 /// Reads a boolean as Go's `strconv.ParseBool` does.
-fn truth(text: &str) -> Option<bool> {
+pub fn truth(text: &str) -> Option<bool> {
     match text {
         "1" | "t" | "T" | "TRUE" | "true" | "True" => Some(true),
         "0" | "f" | "F" | "FALSE" | "false" | "False" => Some(false),

@@ -9,27 +9,36 @@ use std::collections::BTreeMap;
 
 use super::super::resources;
 use crate::meta::quantity::Quantity;
-use crate::value::Value;
+use crate::value::{Map, Value};
 
 /// Quantities by the names of their resources.
 pub type Totals = BTreeMap<String, Quantity>;
 
+/// The resources of a container that count, if it has any.
+pub type Asked<'a, 'p> = &'a dyn Fn(&'p Value) -> Option<&'p Map>;
+
 /// The sum over the containers of `spec` of their `list`: `requests` or `limits`.
 pub fn of_containers(spec: &Value, list: &str) -> Totals {
+    total(spec, &|container| container.at(&["resources", list]).and_then(Value::as_object))
+}
+
+/// The sum over the containers of `spec` of what `asked` says of each.
+pub fn total<'p>(spec: &'p Value, asked: Asked<'_, 'p>) -> Totals {
     let mut totals = Totals::new();
     for container in spec.items_at(&["containers"]) {
-        add(&mut totals, container, list);
+        add(&mut totals, asked(container));
     }
     let mut restartable = Totals::new();
     let mut most = Totals::new();
     for container in spec.items_at(&["initContainers"]) {
+        let list = asked(container);
         if container.str_at(&["restartPolicy"]) == "Always" {
-            add(&mut totals, container, list);
-            add(&mut restartable, container, list);
-            raise_for(&mut most, container, list, &restartable);
+            add(&mut totals, list);
+            add(&mut restartable, list);
+            raise_for(&mut most, list, &restartable);
         } else {
             let mut with_this = Totals::new();
-            add(&mut with_this, container, list);
+            add(&mut with_this, list);
             for (name, own) in &mut with_this {
                 if let Some(before) = restartable.get(name) {
                     *own = own.add(before).unwrap_or_else(|_| own.clone());
@@ -44,16 +53,15 @@ pub fn of_containers(spec: &Value, list: &str) -> Totals {
 }
 
 /// The list of a container, read.
-fn entries<'v>(container: &'v Value, list: &str) -> impl Iterator<Item = (&'v str, Quantity)> {
-    let list = container.at(&["resources", list]).and_then(Value::as_object);
+fn entries(list: Option<&Map>) -> impl Iterator<Item = (&str, Quantity)> {
     list.into_iter().flat_map(|list| list.iter()).map(|(name, quantity)| {
         crate::work::step();
         (name, resources::parse(Some(quantity)))
     })
 }
 
-fn add(totals: &mut Totals, container: &Value, list: &str) {
-    for (name, quantity) in entries(container, list) {
+fn add(totals: &mut Totals, list: Option<&Map>) {
+    for (name, quantity) in entries(list) {
         match totals.get_mut(name) {
             // A sum that can't be written stays as it was.
             Some(total) => *total = total.add(&quantity).unwrap_or_else(|_| total.clone()),
@@ -62,15 +70,16 @@ fn add(totals: &mut Totals, container: &Value, list: &str) {
     }
 }
 
-fn raise(totals: &mut Totals, other: &Totals) {
+/// Raises the totals to those of `other` where these are larger.
+pub fn raise(totals: &mut Totals, other: &Totals) {
     for (name, quantity) in other {
         raise_one(totals, name, quantity);
     }
 }
 
-/// Raises the totals of the resources that `container` asks for, as only these can have grown.
-fn raise_for(totals: &mut Totals, container: &Value, list: &str, other: &Totals) {
-    for (name, _) in entries(container, list) {
+/// Raises the totals of the resources that are in the list of a container, as only these can have grown.
+fn raise_for(totals: &mut Totals, list: Option<&Map>, other: &Totals) {
+    for (name, _) in entries(list) {
         if let Some(quantity) = other.get(name) {
             raise_one(totals, name, quantity);
         }

@@ -5,7 +5,9 @@
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/resourcequota` and `pkg/quota/v1`, release 1.36.
 
+mod devices;
 mod limited;
+mod resized;
 mod scopes;
 mod usage;
 
@@ -21,7 +23,7 @@ use super::{defaults, resources};
 
 pub use limited::LimitedResources;
 pub use scopes::all_match;
-pub use usage::Counted;
+pub use usage::{Counted, counted_until, is_terminating};
 
 /// A write of an object.
 #[derive(Clone, Copy, Debug)]

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::{SignedDuration, Timestamp};
 use memchr::memmem;
 
-use crate::kinds::pod::aggregate::{self, Totals};
+use super::{devices, resized};
+use crate::kinds::pod::aggregate::Totals;
 use crate::kinds::resources;
 use crate::kinds::storage::class;
 use crate::meta::quantity::Quantity;
@@ -36,6 +38,8 @@ const ALIASES: [&str; 4] = ["configmaps", "resourcequotas", "replicationcontroll
 /// The resources that are not counted.
 const IGNORED: [(&str, &str); 3] = [("", "bindings"), ("", "events"), ("events.k8s.io", "events")];
 const BY_CLASS: &str = ".storageclass.storage.k8s.io/";
+/// Begins the name of a device class where a pod requests devices of it like any other resource.
+const DEVICE_CLASS: &str = "deviceclass.resource.kubernetes.io/";
 
 /// The resource of a request.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +57,10 @@ impl Counted<'_> {
         if self.group.is_empty() { self.plural } else { "" }
     }
 
+    fn is_claim_for_devices(&self) -> bool {
+        (self.group, self.plural) == ("resource.k8s.io", "resourceclaims")
+    }
+
     /// Whether a write may change how much is used.
     pub fn handles(&self, object: &Value, old: Option<&Value>) -> bool {
         match (self.core(), self.subresource, old) {
@@ -60,6 +68,7 @@ impl Counted<'_> {
             ("pods", "", Some(old)) => is_terminating(old) != is_terminating(object),
             ("pods", "resize", Some(_)) | ("services" | "persistentvolumeclaims", "", Some(_)) => true,
             ("persistentvolumeclaims", "status", Some(_)) => true,
+            (_, "", Some(_)) if self.is_claim_for_devices() => true,
             (_, "", None) => true,
             _ => false,
         }
@@ -80,6 +89,7 @@ impl Counted<'_> {
             return true;
         }
         match self.core() {
+            _ if self.is_claim_for_devices() => resource.ends_with(devices::BY_CLASS),
             "pods" => POD.contains(&resource) || is_prefixed(resource) || is_extended(resource),
             "services" => SERVICE.contains(&resource),
             "persistentvolumeclaims" => {
@@ -101,6 +111,7 @@ impl Counted<'_> {
             return true;
         }
         match self.core() {
+            _ if self.is_claim_for_devices() => has(devices::BY_CLASS),
             "pods" => POD_PARTS.into_iter().any(has),
             "services" => SERVICE.into_iter().any(has_name),
             // Also after the name of a class.
@@ -136,6 +147,7 @@ impl Counted<'_> {
     /// How much the object uses of each resource.
     pub fn usage(&self, object: &Value) -> Totals {
         let mut usage = match self.core() {
+            _ if self.is_claim_for_devices() => devices::of_claim(object),
             "pods" => of_pod(object),
             "services" => of_service(object),
             "persistentvolumeclaims" => of_claim(object),
@@ -145,6 +157,21 @@ impl Counted<'_> {
         usage.insert(self.count_name(), one());
         usage
     }
+
+    /// [`Counted::usage`] at a time: pods that should be gone by then only count as objects.
+    pub fn usage_at(&self, object: &Value, now: Timestamp) -> Totals {
+        if self.core() == "pods" && counted_until(object).is_some_and(|until| now > until) {
+            return Totals::from([(self.count_name(), one())]);
+        }
+        self.usage(object)
+    }
+}
+
+/// The time until which a pod that is being deleted is counted, whether it is gone or not; `None` for others.
+pub fn counted_until(pod: &Value) -> Option<Timestamp> {
+    let deleted: Timestamp = pod.str_at(&["metadata", "deletionTimestamp"]).parse().ok()?;
+    let grace = pod.at(&["metadata", "deletionGracePeriodSeconds"]).and_then(Value::as_i64)?;
+    deleted.checked_add(SignedDuration::from_secs(grace)).ok()
 }
 
 fn one() -> Quantity {
@@ -161,8 +188,8 @@ fn is_prefixed(resource: &str) -> bool {
 
 /// Whether the resource is extended, such as `requests.example.com/gpu`.
 fn is_extended(resource: &str) -> bool {
-    let of_class = resource.starts_with("requests.deviceclass.resource.kubernetes.io/");
-    resource.starts_with("requests.") && (of_class || !resources::is_native(resource))
+    let is_meant = |requested: &str| requested.starts_with(DEVICE_CLASS) || !resources::is_native(resource);
+    resource.strip_prefix("requests.").is_some_and(is_meant)
 }
 
 /// Whether a pod has a deadline.
@@ -186,7 +213,7 @@ fn of_pod(pod: &Value) -> Totals {
 /// A pod's requests or limits: those of its containers or of the pod as a whole, plus its overhead.
 fn whole_pod(pod: &Value, list: &str) -> Totals {
     let Some(spec) = pod.get("spec") else { return Totals::new() };
-    let mut totals = aggregate::of_containers(spec, list);
+    let mut totals = resized::of_containers(pod, list);
     let own = read(spec.at(&["resources", list]));
     totals.extend(own.into_iter().filter(|(name, _)| resources::is_pod_level(name)));
     for (name, overhead) in read(spec.get("overhead")) {
@@ -217,7 +244,7 @@ fn compute(requests: &Totals, limits: &Totals) -> Totals {
         if resources::is_huge_page(name) {
             usage.insert(name.clone(), request.clone());
         }
-        if resources::is_huge_page(name) || resources::is_extended(name) {
+        if resources::is_huge_page(name) || resources::is_extended(name) || name.starts_with(DEVICE_CLASS) {
             usage.insert(format!("requests.{name}"), request.clone());
         }
     }
@@ -283,6 +310,43 @@ mod tests {
     }
 
     #[test]
+    fn a_pod_counts_what_it_requests_of_device_classes() {
+        let pods = Counted { group: "", plural: "pods", subresource: "" };
+        let pod = r#"{"spec":{"containers":[{"name":"c","resources":
+            {"requests":{"deviceclass.resource.kubernetes.io/gpu":"2"}}}]}}"#;
+        let usage = pods.usage(&json::decode(pod.as_bytes()).expect("it is JSON"));
+        let name = "requests.deviceclass.resource.kubernetes.io/gpu";
+        assert_eq!(usage.get(name).map(ToString::to_string).as_deref(), Some("2"));
+        assert!(pods.counts(name));
+    }
+
+    #[test]
+    fn a_pod_that_should_be_gone_only_counts_as_an_object() {
+        let pods = Counted { group: "", plural: "pods", subresource: "" };
+        let pod = r#"{"metadata":{"deletionTimestamp":"2026-01-01T00:00:30Z","deletionGracePeriodSeconds":30},
+            "spec":{}}"#;
+        let pod = json::decode(pod.as_bytes()).expect("it is JSON");
+        let counts = |time: &str| {
+            let usage = pods.usage_at(&pod, time.parse().expect("it is a time"));
+            usage.into_keys().collect::<Vec<_>>()
+        };
+        assert_eq!(counts("2026-01-01T00:01:00Z"), ["count/pods", "pods"]);
+        assert_eq!(counts("2026-01-01T00:01:01Z"), ["count/pods"]);
+    }
+
+    #[test]
+    fn a_claim_is_counted_by_the_classes_of_its_devices() {
+        let claims = Counted { group: "resource.k8s.io", plural: "resourceclaims", subresource: "" };
+        let claim = r#"{"spec":{"devices":{"requests":[{"name":"a","exactly":
+            {"deviceClassName":"gpu","allocationMode":"ExactCount","count":2}}]}}}"#;
+        let claim = json::decode(claim.as_bytes()).expect("it is JSON");
+        let counted = ["count/resourceclaims.resource.k8s.io", "gpu.deviceclass.resource.k8s.io/devices"];
+        assert_eq!(claims.usage(&claim).into_keys().collect::<Vec<_>>(), counted);
+        assert!(counted.iter().all(|name| claims.counts(name)));
+        assert!(claims.handles(&claim, Some(&claim)) && claims.handles(&claim, None));
+    }
+
+    #[test]
     fn whatever_is_counted_is_found_in_the_text_of_a_quota() {
         let names = POD.into_iter().chain(SERVICE).chain(CLAIM).chain(ALIASES).chain([
             "count/pods",
@@ -294,6 +358,7 @@ mod tests {
             "requests.deviceclass.resource.kubernetes.io/gpu",
             "gold.storageclass.storage.k8s.io/requests.storage",
             "gold.storageclass.storage.k8s.io/persistentvolumeclaims",
+            "gpu.deviceclass.resource.k8s.io/devices",
         ]);
         let resources = [
             ("", "pods"),
@@ -301,6 +366,7 @@ mod tests {
             ("", "persistentvolumeclaims"),
             ("", "secrets"),
             ("example.com", "things"),
+            ("resource.k8s.io", "resourceclaims"),
         ];
         for name in names {
             for (group, plural) in resources {

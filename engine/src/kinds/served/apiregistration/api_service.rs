@@ -6,7 +6,7 @@
 //! Source: `pkg/apis/apiregistration` and `pkg/registry/apiservice` of `k8s.io/kube-aggregator`, release 1.37.
 
 use crate::crd::{Column, Scope, ServedVersion};
-use crate::kinds::api_groups::{self, available_here};
+use crate::kinds::api_groups::{self, MANAGED_LABEL, available_here};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table, reset_beside_status};
 use crate::kinds::{Computed, Kind, defaults, metadata, prepare};
 use crate::meta::field::{Error, ErrorList};
@@ -16,9 +16,6 @@ use crate::object;
 use crate::value::{Map, Value, base64, go_quote};
 
 const GROUP: &str = "apiregistration.k8s.io";
-
-/// The label that tells whether the server created the object: it creates one for each version that it serves.
-const MANAGED_LABEL: &str = "kube-aggregator.kubernetes.io/automanaged";
 
 const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
 
