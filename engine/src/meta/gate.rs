@@ -84,6 +84,8 @@ pub enum Gate {
     HostnameOverride,
     /// Images as volumes.
     ImageVolume,
+    /// Which image a volume was made of.
+    ImageVolumeWithDigest,
     /// `resizePolicy` of containers.
     InPlacePodVerticalScaling,
     /// `managedBy` of jobs.
@@ -260,6 +262,7 @@ pub(super) const NAMES: [(Gate, &str); 102] = [
     (Gate::HpaConfigurableTolerance, "HPAConfigurableTolerance"),
     (Gate::HostnameOverride, "HostnameOverride"),
     (Gate::ImageVolume, "ImageVolume"),
+    (Gate::ImageVolumeWithDigest, "ImageVolumeWithDigest"),
     (Gate::InPlacePodVerticalScaling, "InPlacePodVerticalScaling"),
     (Gate::JobManagedBy, "JobManagedBy"),
     (Gate::JobSuccessPolicy, "JobSuccessPolicy"),
