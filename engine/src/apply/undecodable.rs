@@ -17,8 +17,11 @@ const SHOWN_BYTES: [usize; 2] = [10, 50];
 /// The first fault of `fieldsV1` in JSON; `None` if there is none.
 pub(super) fn fault(text: &str) -> Option<String> {
     let mut reader = FieldsReader { text, at: 0 };
-    reader.map().err()
+    reader.map().err().map(|FieldsFault(text)| text)
 }
+
+/// A fault, with the text around it.
+struct FieldsFault(String);
 
 /// The text, and how far it is read.
 struct FieldsReader<'t> {
@@ -28,7 +31,7 @@ struct FieldsReader<'t> {
 
 impl FieldsReader<'_> {
     /// Reads the elements below a field.
-    fn map(&mut self) -> Result<(), String> {
+    fn map(&mut self) -> Result<(), FieldsFault> {
         match self.next() {
             Some(b'{') => {}
             Some(b'n') => {
@@ -116,11 +119,12 @@ impl FieldsReader<'_> {
                     depth = depth.saturating_sub(1);
                     self.at += 1;
                 }
+                Some(b',' | b':') => self.at += 1,
+                // A literal.
                 Some(_) => {
                     let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
-                    let is_end = |byte: &u8| matches!(byte, b',' | b'}' | b']');
-                    // A comma or a colon between others, or a literal up to the next of them.
-                    self.at += rest.iter().position(is_end).unwrap_or(rest.len()).max(1);
+                    let is_end = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r');
+                    self.at += rest.iter().position(is_end).unwrap_or(rest.len());
                 }
             }
             if depth == 0 {
@@ -130,7 +134,7 @@ impl FieldsReader<'_> {
     }
 
     /// The fault, and what is around it.
-    fn report(&self, fault: &str) -> String {
+    fn report(&self, fault: &str) -> FieldsFault {
         let text = self.text.as_bytes();
         let start = self.at.saturating_sub(1) / BUFFER_BYTES * BUFFER_BYTES;
         let end = text.len().min(start + BUFFER_BYTES);
@@ -140,7 +144,7 @@ impl FieldsReader<'_> {
         };
         let [(from, near), (_, wide)] = SHOWN_BYTES.map(around);
         let at = self.at - from;
-        format!("{fault}, error found in #{at} byte of ...|{near}|..., bigger context ...|{wide}|...")
+        FieldsFault(format!("{fault}, error found in #{at} byte of ...|{near}|..., bigger context ...|{wide}|..."))
     }
 }
 
@@ -153,7 +157,7 @@ mod tests {
     fn faults_are_told_with_the_text_around_them() {
         let short = "parsing key as path element: key must be 2 characters long:, error found in #10 byte of";
         for (text, expect) in [
-            (r#"{"f:a":{},"k:{\"b\":1}":{".":{},"f:c":null},"x:y":[{"z":1}]}"#, None),
+            (r#"{"f:a":{},"k:{\"b\":1}":{".":{},"f:c":null},"x:y":[{"z":{"w":1}}],".":1,"f:b":{}}"#, None),
             (
                 r#"{"f:a":{},"x":{}}"#,
                 Some(format!(r#"{short} ...|a":{{}},"x":{{}}}}|..., bigger context ...|{{"f:a":{{}},"x":{{}}}}|..."#)),

@@ -111,8 +111,8 @@ impl Policies {
                         return Ok(Vec::new());
                     }
                     let mut params = self.params(asked, target.as_ref(), binding.params.as_ref())?;
-                    for (target, params) in target.iter().flat_map(|of| params.iter_mut().map(move |it| (of, it))) {
-                        forget_type_of_parameter(&target.version, params);
+                    if let Some(target) = &target {
+                        params.iter_mut().for_each(|params| forget_type_of_parameter(&target.version, params));
                     }
                     Ok(params)
                 });

@@ -235,6 +235,8 @@ fn certificate(der: &[u8]) -> Option<X509Certificate<'_>> {
 
 #[cfg(test)]
 mod tests {
+    use rcgen::PublicKeyData;
+
     use super::*;
 
     fn stub(key: &rcgen::KeyPair) -> Vec<u8> {
