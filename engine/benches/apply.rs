@@ -8,6 +8,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use kubeskiff_engine::apply::{ConvertError, FieldManager, ResetFields, TypeSchema, Versions};
+use kubeskiff_engine::meta::minor::Minor;
 use kubeskiff_engine::schema::{convert, json_schema};
 use kubeskiff_engine::value::{Value, json};
 
@@ -59,6 +60,7 @@ fn object(items: usize, port: usize) -> Value {
 fn apply(criterion: &mut Criterion) {
     let (versions, reset_fields) = (OneVersion(types()), ResetFields::default());
     let manager = FieldManager {
+        minor: Minor::NEWEST,
         versions: &versions,
         version: VERSION,
         kind: "Widget",

@@ -84,6 +84,7 @@
 //!
 //! ```
 //! use kubeskiff_engine::apply::{ConvertError, FieldManager, ResetFields, TypeSchema, Versions};
+//! use kubeskiff_engine::meta::minor::Minor;
 //! use kubeskiff_engine::schema::{convert, json_schema};
 //! use kubeskiff_engine::value::{Value, json};
 //!
@@ -104,6 +105,7 @@
 //! let versions = OneVersion(TypeSchema::of_custom_resource(&convert::to_structural(&schema)?, false));
 //! let reset_fields = ResetFields::default();
 //! let manager = FieldManager {
+//!     minor: Minor::NEWEST,
 //!     versions: &versions,
 //!     version: "example.com/v1",
 //!     kind: "Widget",

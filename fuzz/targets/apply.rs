@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use kubeskiff::apply::{ApplyError, ConvertError, FieldManager, ResetFields, TypeSchema, Versions};
+use kubeskiff::meta::minor::Minor;
 use kubeskiff::object;
 use kubeskiff::schema::{convert, json_schema};
 use kubeskiff::value::{Map, Value, json};
@@ -53,6 +54,7 @@ pub const TARGET: Target = Target {
 fn run(data: &[u8]) {
     let reset_fields = ResetFields::default();
     let manager = FieldManager {
+        minor: Minor::NEWEST,
         versions: &OneVersion,
         version: VERSION,
         kind: "K",

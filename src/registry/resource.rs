@@ -159,6 +159,7 @@ impl Resource {
         let is_it = |known: &Arc<ServedVersion>| known.version == version.version && known.group == version.group;
         let at = self.versions.iter().position(is_it).unwrap_or_default();
         FieldManager {
+            minor: version.minor,
             versions: conversions,
             version: &self.api_versions[at],
             kind: &version.names.kind,

@@ -660,6 +660,33 @@ fn an_empty_list_counts_the_generation_of_a_network_policy_up() {
     assert_eq!(generation("PUT", &path, &policy(r#","policyTypes":[]"#)), Some(3), "it gets its default");
 }
 
+#[test]
+fn an_attribute_of_a_device_has_no_empty_list_of_values() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory", "--feature-gates", "DRAListTypeAttributes=true"]);
+    let slice = |version: &str, attribute: Value| {
+        let attributes = json!({"a": attribute});
+        let device = match version {
+            "v1beta1" => json!({"name": "d", "basic": {"attributes": attributes}}),
+            _ => json!({"name": "d", "attributes": attributes}),
+        };
+        let pool = json!({"name": "p", "generation": 1, "resourceSliceCount": 1});
+        let spec = json!({"driver": "d.example.com", "nodeName": "n", "pool": pool, "devices": [device]});
+        let body = json!({"metadata": {"name": "a"}, "spec": spec});
+        let path = format!("/apis/resource.k8s.io/{version}/resourceslices?dryRun=All");
+        send(&server, "POST", &path, &body)
+    };
+    for version in ["v1", "v1beta1"] {
+        assert_eq!(slice(version, json!({"ints": [1, 2]})).status, 201);
+        let answer = slice(version, json!({"ints": []}));
+        assert_eq!(
+            answer.json()["message"],
+            "ResourceSlice.resource.k8s.io \"a\" is invalid: spec.devices[0].attributes[a].ints: Invalid value: []: must \
+             not be empty if specified",
+        );
+    }
+}
+
 /// Recorded from kube-apiserver 1.36.
 #[test]
 fn some_lists_and_maps_are_told_from_none_where_they_are_empty() {

@@ -452,6 +452,27 @@ fn mutate(server: &Server, name: &str, reinvocation: &str, mutation: Value) {
     make(server, &format!("{POLICIES}/mutatingadmissionpolicybindings"), &binding);
 }
 
+/// Read from the source of kube-apiserver: informers of built-in kinds leave the type of an object out.
+#[test]
+fn a_parameter_of_a_mutation_does_not_say_its_kind_if_that_is_built_in() {
+    let (server, _folder) = start();
+    make(&server, "/api/v1/namespaces/default/configmaps", &json!({"metadata": {"name": "m"}, "data": {"a": "b"}}));
+    let expression =
+        "[JSONPatch{op: 'add', path: '/metadata/labels', value: {'is': has(params.kind) ? 'told' : params.data.a}}]";
+    let spec = json!({
+        "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+        "matchConstraints": rules("stable.example.com", &["crontabs"], &["CREATE"]),
+        "failurePolicy": "Fail", "reinvocationPolicy": "Never",
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}],
+    });
+    make(&server, &format!("{POLICIES}/mutatingadmissionpolicies"), &json!({"metadata": {"name": "p"}, "spec": spec}));
+    let reference = json!({"name": "m", "parameterNotFoundAction": "Deny"});
+    let binding = json!({"metadata": {"name": "p"}, "spec": {"policyName": "p", "paramRef": reference}});
+    make(&server, &format!("{POLICIES}/mutatingadmissionpolicybindings"), &binding);
+    let made = create(&server, CRONTABS, &crontab("a"));
+    assert_eq!((made.status, &made.json()["metadata"]["labels"]), (201, &json!({"is": "b"})), "{}", made.json());
+}
+
 #[test]
 fn an_object_that_a_mutation_makes_invalid_is_refused_as_if_it_was_sent_so() {
     let (server, _folder) = start();

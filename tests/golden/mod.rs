@@ -41,13 +41,13 @@ fn conversations_hold_but_for_the_known_ones() {
     };
     let folder = Folder::for_test();
     let store = store();
-    let start = |data: &str| {
+    let start = |data: &str, more: &[&str]| {
         let arguments =
             ["--store", &store, "--disable-admission-plugins", "NamespaceLifecycle", "--controllers", CONTROLLERS];
-        Server::start(&folder.0.join(data), &arguments)
+        Server::start(&folder.0.join(data), &[&arguments, more].concat())
     };
     Recorded {
-        rounds: vec![files.into_iter().map(read).collect()],
+        rounds: vec![Round::of(files.into_iter().map(read).collect())],
         known: root.join("KNOWN"),
         only: std::env::var("SKIFF_GOLDEN").ok(),
         door: Door::Plain,
@@ -66,15 +66,28 @@ fn store() -> String {
 
 /// Conversations, and what they are played against.
 struct Recorded<'r> {
-    /// Those that are played side by side; each round has a server of its own.
-    rounds: Vec<Vec<Value>>,
+    /// Those that are played side by side.
+    rounds: Vec<Round>,
     /// The file that lists those that do not hold.
     known: PathBuf,
     /// A part of the names of those that are asked for; `None` for all.
     only: Option<String>,
     door: Door<'r>,
-    /// Starts a server with its data in the folder of that name.
-    start: &'r (dyn Fn(&str) -> Server + Sync),
+    /// Starts a server with its data in the folder of that name, and with more arguments.
+    start: &'r (dyn Fn(&str, &[&str]) -> Server + Sync),
+}
+
+/// Conversations that are played side by side, with a server of their own.
+struct Round {
+    conversations: Vec<Value>,
+    /// Of the server, beside those that all have.
+    arguments: &'static [&'static str],
+}
+
+impl Round {
+    fn of(conversations: Vec<Value>) -> Self {
+        Round { conversations, arguments: &[] }
+    }
 }
 
 /// How often a conversation that differs is played again: on a busy machine two writes seldom meet the same second.
@@ -82,16 +95,17 @@ const AGAIN_MAX: usize = 4;
 
 /// What differs, by conversation; nothing for one that holds.
 type Problems = BTreeMap<String, Vec<String>>;
-type Again<'a> = dyn Fn(&Value, &[String]) -> Option<Vec<String>> + Sync + 'a;
+type Again<'a> = dyn Fn(&Round, &Value, &[String]) -> Option<Vec<String>> + Sync + 'a;
 
 impl Recorded<'_> {
     /// Shows what was asked for, or holds the conversations against the list.
     fn check(mut self) {
         if let Some(only) = self.only.take() {
-            self.rounds.iter_mut().for_each(|round| round.retain(|conversation| name(conversation).contains(&only)));
-            self.rounds.retain(|round| !round.is_empty());
+            let is_meant = |conversation: &Value| name(conversation).contains(&only);
+            self.rounds.iter_mut().for_each(|round| round.conversations.retain(is_meant));
+            self.rounds.retain(|round| !round.conversations.is_empty());
             assert!(!self.rounds.is_empty(), "no conversation is called `{only}`");
-            for (name, found) in self.play(SHOWN_MAX, &|_, _| None) {
+            for (name, found) in self.play(SHOWN_MAX, &|_, _, _| None) {
                 println!("{name}: {}", if found.is_empty() { "holds" } else { "differs" });
                 found.iter().for_each(|problem| println!("   {problem}"));
             }
@@ -99,15 +113,16 @@ impl Recorded<'_> {
         }
         let known = known(&self.known);
         // It counts only whether they differ; what comes after the first difference often waits in vain.
-        let problems = self.play(1, &|conversation, found| {
+        let problems = self.play(1, &|round, conversation, found| {
             let name = name(conversation);
             // Some answers depend on whether two writes meet the same second.
             (!known.contains_key(name)).then(|| {
                 println!("{name} is played again, alone, as it differed: {}", found[0]);
-                let mut again = run::play(&(self.start)(name), conversation, self.door, 1);
+                let play = || run::play(&(self.start)(name, round.arguments), conversation, self.door, 1);
+                let mut again = play();
                 for _ in 1..AGAIN_MAX {
                     if !again.is_empty() {
-                        again = run::play(&(self.start)(name), conversation, self.door, 1);
+                        again = play();
                     }
                 }
                 again
@@ -120,19 +135,19 @@ impl Recorded<'_> {
     fn play(&self, problems_max: usize, again: &Again<'_>) -> Problems {
         let problems: Mutex<Problems> = Mutex::default();
         for (at, round) in self.rounds.iter().enumerate() {
-            let server = (self.start)(&format!("round-{at}"));
+            let server = (self.start)(&format!("round-{at}"), round.arguments);
             let next = AtomicUsize::new(0);
             let work = || {
-                while let Some(conversation) = round.get(next.fetch_add(1, Ordering::Relaxed)) {
+                while let Some(conversation) = round.conversations.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let mut found = run::play(&server, conversation, self.door, problems_max);
                     if !found.is_empty() {
-                        found = again(conversation, &found).unwrap_or(found);
+                        found = again(round, conversation, &found).unwrap_or(found);
                     }
                     problems.lock().expect("no thread panics").insert(name(conversation).to_owned(), found);
                 }
             };
             std::thread::scope(|scope| {
-                for _ in 0..AT_A_TIME.min(round.len()) {
+                for _ in 0..AT_A_TIME.min(round.conversations.len()) {
                     scope.spawn(work);
                 }
             });

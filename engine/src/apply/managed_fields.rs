@@ -11,6 +11,7 @@ use super::FIELDS;
 use super::field_set::FieldSet;
 use super::fields::OwnedFields;
 use super::path::PathElementError;
+use super::undecodable;
 use crate::value::{Map, Value, go_quote, json};
 use crate::work;
 
@@ -104,6 +105,13 @@ impl Time {
     }
 }
 
+impl Time {
+    /// As Go prints a time in UTC: `2026-01-02 03:04:05 +0000 UTC`.
+    fn as_go_prints(&self) -> String {
+        self.text.replace('T', " ").replace('Z', " +0000 UTC")
+    }
+}
+
 /// What one manager owns.
 #[derive(Clone, Debug)]
 pub(super) struct ManagerEntry<'a> {
@@ -133,13 +141,6 @@ impl<'a> ManagerEntry<'a> {
                 return Err(DecodeError(format!("invalid fieldsType {other} in managed fields entry {index}")));
             }
         }
-        let malformed = |error: PathElementError| {
-            let reason = match error {
-                PathElementError::Malformed(reason) => reason,
-                PathElementError::UnknownKind => "unknown path element type".to_owned(),
-            };
-            DecodeError(format!("error decoding versioned set of {}: error decoding set: {reason}", raw.manager))
-        };
         let api_version = match operation {
             Operation::Apply => String::new(),
             Operation::Update => raw.api_version.to_owned(),
@@ -148,7 +149,10 @@ impl<'a> ManagerEntry<'a> {
         Ok(ManagerEntry {
             manager: ManagerId { name, operation, api_version, subresource },
             api_version: raw.api_version.to_owned(),
-            fields: raw.fields.map_or(Ok(OwnedFields::NONE), OwnedFields::decode).map_err(malformed)?,
+            fields: raw
+                .fields
+                .map_or(Ok(OwnedFields::NONE), OwnedFields::decode)
+                .map_err(|error| raw.undecodable(&error))?,
             time: raw.time.clone(),
         })
     }
@@ -244,6 +248,23 @@ impl<'a> RawEntry<'a> {
             }
         }
         Some(entry)
+    }
+
+    /// The error of `fieldsV1` that can't be read, which shows the whole entry as Go shows a struct.
+    fn undecodable(&self, error: &PathElementError) -> DecodeError {
+        let fields = self.fields.unwrap_or(&Value::Null);
+        let text =
+            fields.as_object().and_then(Map::json_text).map_or_else(|| json::encode_to_string(fields), str::to_owned);
+        let fault = undecodable::fault(&text).unwrap_or_else(|| match error {
+            PathElementError::Malformed(reason) => reason.clone(),
+            PathElementError::UnknownKind => "unknown path element type".to_owned(),
+        });
+        let time = self.time.as_ref().map_or_else(|| "<nil>".to_owned(), Time::as_go_prints);
+        let RawEntry { manager, operation, api_version, fields_type, subresource, .. } = self;
+        DecodeError(format!(
+            "error decoding versioned set from {{{manager} {operation} {api_version} {time} {fields_type} {text} {subresource}}}: \
+             error decoding set: {fault}"
+        ))
     }
 
     fn is_empty(&self) -> bool {

@@ -52,12 +52,14 @@ mod of_structural;
 mod owned_text;
 mod type_schema;
 mod typed;
+mod undecodable;
 mod updater;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::meta::minor::Minor;
 use crate::object;
 use crate::types::decoder::Empty;
 use crate::value::{Map, Value};
@@ -82,6 +84,8 @@ pub const OWNED_FIELDS: &[&str] = &["metadata", "managedFields", "*", FIELDS];
 const FIELDS: &str = "fieldsV1";
 /// The manager of an update whose request names none.
 const UNKNOWN_MANAGER: &str = "unknown";
+/// Up to the minor before, nobody owns a field after an update whose owners can't be computed.
+const KEEPS_OWNERS_SINCE: Minor = Minor::of(37);
 /// The manager of the fields that an object had before ownership was recorded.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
@@ -142,6 +146,8 @@ pub struct Applied {
 
 /// Records who owns which fields of objects of one version of a resource.
 pub struct FieldManager<'a> {
+    /// The version of Kubernetes.
+    pub minor: Minor,
     /// The versions of the kind, which convert between each other.
     pub versions: &'a dyn Versions,
     /// The version of the request: `group/version`.
@@ -158,8 +164,8 @@ impl FieldManager<'_> {
     /// What to store after POST, PUT, JSON patch or merge patch by `manager`: `new` with its managedFields.
     ///
     /// `live` is the stored object in the version of the request, `None` on create. `now` is RFC 3339 in UTC and whole
-    /// seconds. If a conversion fails, the owners of `live` stay; if `new` does not conform to its types, nobody owns
-    /// anything.
+    /// seconds. If a conversion fails, or `new` does not conform to its types, the owners of `live` stay. (Before 1.37,
+    /// the reference removed them.)
     pub fn update(&self, live: Option<&Value>, mut new: Value, manager: &str, now: &str) -> Value {
         let empty = self.empty_object();
         let requested = take_managed_fields(&mut new);
@@ -174,7 +180,7 @@ impl FieldManager<'_> {
         let live = live.unwrap_or(&empty);
         match self.managers_after_update(live, &new, managed, manager, now) {
             Ok(managers) => set_managed_fields(&mut new, managers.encode()),
-            Err(_) if self.typed(&new, true).is_err() => set_managed_fields(&mut new, None),
+            Err(_) if self.minor < KEEPS_OWNERS_SINCE => set_managed_fields(&mut new, None),
             Err(_) => {
                 let kept = live.at(&["metadata", "managedFields"]);
                 let kept = kept.filter(|list| managed_fields::read(Some(list)).is_some());

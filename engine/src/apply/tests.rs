@@ -68,6 +68,7 @@ fn in_version(object: &Value, api_version: &str) -> Value {
 /// A server with one object of kind `K`, whose spec has this schema.
 struct Scenario {
     kind: Kind,
+    minor: Minor,
     live: Option<Value>,
     reset: ResetFields,
 }
@@ -84,7 +85,7 @@ impl Scenario {
             TypeSchema::of_custom_resource(&structural(&value(&root)), false)
         };
         let kind = Kind(specs.iter().map(|(version, spec)| (*version, types(spec))).collect());
-        Scenario { kind, live: None, reset: ResetFields::default() }
+        Scenario { kind, minor: Minor::NEWEST, live: None, reset: ResetFields::default() }
     }
 
     fn with_manager<T>(
@@ -93,7 +94,8 @@ impl Scenario {
         subresource: &str,
         work: impl FnOnce(FieldManager<'_>, Option<&Value>) -> T,
     ) -> T {
-        let manager = FieldManager { versions: &self.kind, version, kind: "K", subresource, reset_fields: &self.reset };
+        let (minor, versions) = (self.minor, &self.kind);
+        let manager = FieldManager { minor, versions, version, kind: "K", subresource, reset_fields: &self.reset };
         let live = self.live.as_ref().map(|live| in_version(live, version));
         work(manager, live.as_ref())
     }
@@ -471,6 +473,44 @@ fn owners_in_a_version_that_is_gone_fail_or_are_forgotten() {
     owned_in("g/v0").update("m", r#"{"spec":{"size":2}}"#).check(
         r#"{"size":2}
         Apply x in g/v0 {"f:spec":{"f:size":{}}} -"#,
+    );
+    // Before 1.37, nothing stays.
+    let mut older = owned_in("g/v0");
+    older.minor = Minor::of(36);
+    older.update("m", r#"{"spec":{"size":2}}"#).check(r#"{"size":2}"#);
+}
+
+#[test]
+fn an_update_that_does_not_fit_its_types_changes_no_owners() {
+    let updated = |minor: u16| {
+        let mut scenario = Scenario::new(PLAIN);
+        scenario.minor = Minor::of(minor);
+        scenario.apply("a", r#"{"spec":{"size":1}}"#).update("m", r#"{"spec":[1]}"#);
+        scenario.live.and_then(|live| live.at(&["metadata", "managedFields"]).cloned())
+    };
+    assert!(updated(37).is_some_and(|owners| owners.as_array().is_some_and(|owners| owners.len() == 1)));
+    assert_eq!(updated(36), None);
+}
+
+#[test]
+fn fields_that_cannot_be_read_are_shown_with_their_entry() {
+    let entry = |rest: &str| {
+        value(&format!(
+            r#"{{"metadata":{{"managedFields":[{{"manager":"m","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{{"x":{{}}}}{rest}}}]}}}}"#
+        ))
+    };
+    let told = |rest: &str| validate_managed_fields(&entry(rest)).unwrap_err().to_string();
+    let fault = "error decoding set: parsing key as path element: key must be 2 characters long:, error found in #5 byte of \
+                 ...|{\"x\":{}}|..., bigger context ...|{\"x\":{}}|...";
+    assert_eq!(
+        told(r#","time":"2026-01-02T03:04:05Z","subresource":"status""#),
+        format!(
+            "error decoding versioned set from {{m Update v1 2026-01-02 03:04:05 +0000 UTC FieldsV1 {{\"x\":{{}}}} status}}: {fault}"
+        )
+    );
+    assert_eq!(
+        told(""),
+        format!("error decoding versioned set from {{m Update v1 <nil> FieldsV1 {{\"x\":{{}}}} }}: {fault}")
     );
 }
 

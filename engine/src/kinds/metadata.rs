@@ -33,12 +33,12 @@ pub fn of(object: &Value) -> &Value {
 }
 
 /// [`validate`] for a kind that allows any finalizer.
-pub fn validate_plain(object: &Value, namespaced: bool, name_check: fn(&str, bool) -> Vec<String>) -> ErrorList {
+pub fn validate_plain(object: &Value, namespaced: bool, name_check: impl Fn(&str, bool) -> Vec<String>) -> ErrorList {
     object_meta::validate(of(object), namespaced, name_check, &METADATA)
 }
 
 /// The errors of the metadata of an object of the core group.
-pub fn validate(object: &Value, namespaced: bool, name_check: fn(&str, bool) -> Vec<String>) -> ErrorList {
+pub fn validate(object: &Value, namespaced: bool, name_check: impl Fn(&str, bool) -> Vec<String>) -> ErrorList {
     work::steps(of(object).as_object().map_or(0, Map::len));
     let mut errors = validate_plain(object, namespaced, name_check);
     errors.extend(validate_finalizers(object));

@@ -50,6 +50,7 @@ pub(crate) mod diff;
 pub mod semantic;
 pub mod resources;
 pub(crate) mod node_selector;
+mod nodes;
 pub(crate) mod pod;
 pub mod workloads;
 mod jobs;
@@ -131,6 +132,19 @@ pub fn find(group: &str, plural: &str) -> Option<&'static Kind> {
 /// Whether no policy applies to a resource: the resources of policies, and questions.
 pub fn is_exempt_from_policies(version: &ServedVersion) -> bool {
     policy::is_exempt(version) || find(&version.group, &version.names.plural).is_some_and(Kind::is_question)
+}
+
+/// Takes the type out of a parameter of a mutating policy, if the reference has it from an informer that knows its kind:
+/// those leave it out. Definitions and APIServices are read as custom resources are.
+pub fn forget_type_of_parameter(version: &ServedVersion, parameter: &mut Value) {
+    const UNKNOWN_TO_INFORMERS: [&str; 2] = ["apiextensions.k8s.io", "apiregistration.k8s.io"];
+    let is_known = find(&version.group, &version.names.plural).is_some();
+    if let Some(fields) = parameter.as_object_mut().filter(|_| is_known)
+        && !UNKNOWN_TO_INFORMERS.contains(&version.group.as_str())
+    {
+        fields.remove("apiVersion");
+        fields.remove("kind");
+    }
 }
 
 /// Whether a built-in kind has the name of a definition, `PLURAL.GROUP`: such a definition is stored and has no effect.

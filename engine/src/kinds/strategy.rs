@@ -369,7 +369,7 @@ pub trait Strategy: Send + Sync {
     }
 
     /// The paths of lists and maps for which validation in Go distinguishes empty from absent, beyond those of all
-    /// pods; `*` stands for each item of a list.
+    /// pods; `*` stands for each item of a list or each key of a map.
     fn tells_empty(&self) -> &'static [&'static [&'static str]] {
         &[]
     }

@@ -84,6 +84,8 @@ pub enum Gate {
     HostnameOverride,
     /// Images as volumes.
     ImageVolume,
+    /// Which image a volume was made of.
+    ImageVolumeWithDigest,
     /// `resizePolicy` of containers.
     InPlacePodVerticalScaling,
     /// `managedBy` of jobs.
@@ -262,6 +264,7 @@ pub(super) const NAMES: [(Gate, &str); 103] = [
     (Gate::HpaConfigurableTolerance, "HPAConfigurableTolerance"),
     (Gate::HostnameOverride, "HostnameOverride"),
     (Gate::ImageVolume, "ImageVolume"),
+    (Gate::ImageVolumeWithDigest, "ImageVolumeWithDigest"),
     (Gate::InPlacePodVerticalScaling, "InPlacePodVerticalScaling"),
     (Gate::JobManagedBy, "JobManagedBy"),
     (Gate::JobSuccessPolicy, "JobSuccessPolicy"),

@@ -41,7 +41,13 @@ pub fn is_int_or_string_all_of(validation: &ValueValidation) -> bool {
 
 fn is_type_only(nested: &NestedValueValidation, type_: &str) -> bool {
     let generics = Generic { type_: type_.to_owned(), ..Generic::default() };
-    *nested == NestedValueValidation { forbidden_generics: generics.into(), ..NestedValueValidation::default() }
+    let forbids_additional_properties = nested.forbids_additional_properties;
+    let type_only = NestedValueValidation {
+        forbidden_generics: generics.into(),
+        forbids_additional_properties,
+        ..NestedValueValidation::default()
+    };
+    *nested == type_only
 }
 
 fn check_invariants(path: &Path<'_>, schema: &Structural, level: SchemaLevel, errors: &mut ErrorList) {
@@ -335,6 +341,26 @@ mod tests {
             r#"{"type": "object", "properties": {"a": {"type": "string", "anyOf": [{"type": "integer"}, {"type": "string"}]}}}"#,
             &[],
         );
+    }
+
+    #[test]
+    fn an_integer_or_string_has_types_and_nothing_else() {
+        let of_string = |more: &str| {
+            format!(
+                r#"{{"type": "object", "properties": {{"a": {{"x-kubernetes-int-or-string": true, "anyOf": [{{"type": "integer"}}, {{"type": "string"{more}}}]}}}}}}"#
+            )
+        };
+        check(&of_string(""), &[]);
+        check(&of_string(r#", "enum": [], "additionalProperties": false"#), &[]);
+        for empty in [r#""required": []"#, r#""properties": {}"#] {
+            check(
+                &of_string(&format!(", {empty}")),
+                &[
+                    "s.properties[a].anyOf[0].type: Forbidden: must be empty to be structural",
+                    "s.properties[a].anyOf[1].type: Forbidden: must be empty to be structural",
+                ],
+            );
+        }
     }
 
     #[test]

@@ -12,6 +12,9 @@ use super::structural::{
 use crate::value::Map;
 use crate::work;
 
+/// The keywords that Go keeps in a structural schema if they are given empty.
+const KEPT_EMPTY: [&str; 4] = ["properties", "required", "x-kubernetes-list-map-keys", "x-kubernetes-validations"];
+
 /// Why a schema can't be made structural, in Kubernetes' words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConvertError {
@@ -67,6 +70,7 @@ fn nested(schema: &JsonSchema) -> Result<NestedValueValidation, ConvertError> {
         forbidden_extensions: extensions(schema)?.into(),
         properties: Map::with_capacity(schema.properties.len()),
         forbids_additional_properties: schema.additional_properties == Some(SchemaOrBool::Bool(false)),
+        gives_empty: KEPT_EMPTY.iter().any(|keyword| schema.given_empty.contains(keyword)),
         ..NestedValueValidation::default()
     };
     if let Some(items) = single_items(schema)? {

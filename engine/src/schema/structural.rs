@@ -205,6 +205,9 @@ pub struct NestedValueValidation {
     pub additional_properties: Option<Box<NestedValueValidation>>,
     /// `additionalProperties: false`, which structural schemas allow here; it forbids all fields but `properties`.
     pub forbids_additional_properties: bool,
+    /// Whether it gives a keyword as an empty list or map, which Go distinguishes from an absent one: it is then no part of
+    /// the int-or-string pattern.
+    pub gives_empty: bool,
     /// Forbidden here, except for the types of the int-or-string pattern.
     pub forbidden_generics: Rare<Generic>,
     /// Forbidden here.

@@ -102,7 +102,7 @@ impl Empty {
         })
     }
 
-    /// Whether its path is `path`, where `*` stands for any item of a list.
+    /// Whether its path is `path`, where `*` stands for any item of a list or any key of a map.
     pub fn is_at(&self, path: &[&str]) -> bool {
         self.way.len() == path.len() && self.ends_with(path)
     }
@@ -115,10 +115,10 @@ impl Empty {
         Empty { way, is_list: false, is_shown: self.is_shown }
     }
 
-    /// Whether its path ends with `path`, where `*` stands for any item of a list.
+    /// Whether its path ends with `path`, where `*` stands for any item of a list or any key of a map.
     pub fn ends_with(&self, path: &[&str]) -> bool {
         let Some(from) = self.way.len().checked_sub(path.len()) else { return false };
-        self.names().skip(from).eq(path.iter().map(|name| Some(*name).filter(|name| *name != "*")))
+        self.names().skip(from).zip(path).all(|(step, wanted)| *wanted == "*" || step == Some(*wanted))
     }
 
     /// Whether `object` has no value at its path.

@@ -13,11 +13,12 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 
+use super::params::LookupError;
 use super::{Hook, MatchedObjects, PolicyRound, PolicySource, asked_about};
 use crate::admission::{Admission, Attributes, Figures, FormError, Misread, Operation, denied_name};
 use crate::auth::Authorizer;
 use crate::crd::ServedVersion;
-use crate::kinds::layout;
+use crate::kinds::{forget_type_of_parameter, layout};
 use crate::meta::Status;
 use crate::policy::mutating::{Mutating, Mutation, ObjectForm};
 use crate::policy::{Failures, PolicyBinding};
@@ -66,6 +67,19 @@ impl Invocation<'_> {
         let [namespace, name] = ["namespace", "name"].map(|field| self.params.str_at(&["metadata", field]));
         format!("{}/{}/{namespace}/{name}", self.policy.head.name, self.binding.name)
     }
+}
+
+/// The parameters of a binding, of which those of built-in kinds do not say what they are.
+async fn params(
+    round: &PolicyRound<'_>,
+    version: Option<&Arc<ServedVersion>>,
+    binding: &PolicyBinding,
+) -> Result<Vec<Value>, LookupError> {
+    let mut params = round.params(version, binding.params.as_ref()).await?;
+    if let Some(version) = version {
+        params.iter_mut().for_each(|params| forget_type_of_parameter(version, params));
+    }
+    Ok(params)
 }
 
 impl<S: PolicySource<Mutating>> MutatingPolicies<S> {
@@ -137,7 +151,7 @@ impl<S: PolicySource<Mutating>> MutatingPolicies<S> {
                     failures.misconfigured(head, None, &error.to_string());
                     continue;
                 }
-                match round.params(param_version.as_ref(), binding.params.as_ref()).await {
+                match params(round, param_version.as_ref(), binding).await {
                     Ok(params) => invocations.extend(params.into_iter().map(|params| Invocation {
                         policy: &hook.policy,
                         binding,

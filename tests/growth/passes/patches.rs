@@ -6,6 +6,7 @@ use kubeskiff::apply::{
     ConvertError, FieldManager, FieldSet, ResetFields, TypeSchema, Versions, validate_managed_fields,
 };
 use kubeskiff::kinds;
+use kubeskiff::meta::minor::Minor;
 use kubeskiff::patch::{json_patch, merge_patch, strategic_merge};
 use kubeskiff::types::Message;
 use kubeskiff::value::Value;
@@ -176,6 +177,7 @@ impl Versions for OneVersion {
 fn with_manager<T>(run: impl FnOnce(&FieldManager<'_>) -> T) -> T {
     let reset_fields = ResetFields::default();
     run(&FieldManager {
+        minor: Minor::NEWEST,
         versions: &OneVersion,
         version: VERSION,
         kind: "Widget",

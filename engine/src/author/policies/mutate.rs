@@ -4,7 +4,7 @@
 //! converted, and gives it back.
 
 use super::{Note, Policies, PolicyExpression, PolicyOutcome, PolicyRequest, Tell, note_conditions, note_variables};
-use crate::kinds::{is_exempt_from_policies, layout};
+use crate::kinds::{forget_type_of_parameter, is_exempt_from_policies, layout};
 use crate::meta::Status;
 use crate::policy::mutating::ObjectForm;
 use crate::policy::mutation::Misread;
@@ -107,7 +107,14 @@ impl Policies {
                     self.version(criteria, asked, object).map(|version| version.is_some())
                 });
                 let params = is_bound.and_then(|is_bound| {
-                    if is_bound { self.params(asked, target.as_ref(), binding.params.as_ref()) } else { Ok(Vec::new()) }
+                    if !is_bound {
+                        return Ok(Vec::new());
+                    }
+                    let mut params = self.params(asked, target.as_ref(), binding.params.as_ref())?;
+                    if let Some(target) = &target {
+                        params.iter_mut().for_each(|params| forget_type_of_parameter(&target.version, params));
+                    }
+                    Ok(params)
                 });
                 match params {
                     Ok(params) => invocations.extend(params.into_iter().map(|params| Invocation {

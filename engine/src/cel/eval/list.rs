@@ -334,6 +334,14 @@ fn merge<'a>(items: &mut Vec<Value<'a>>, other: &List<'a>, keys: &ListKeys) -> R
     Ok(())
 }
 
+const HOUR_SECONDS: i32 = 60 * 60;
+
+/// Whether Go has one zone for all times with this offset. Other times get a zone each, and equal no other, as Go compares
+/// zones by their addresses.
+fn is_known_zone(offset_seconds: i32) -> bool {
+    offset_seconds % HOUR_SECONDS == 0 && (-12..=14).contains(&(offset_seconds / HOUR_SECONDS))
+}
+
 /// A scalar that identifies items. Numbers of different types differ.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum ScalarKey<'v> {
@@ -345,7 +353,8 @@ enum ScalarKey<'v> {
     String(&'v str),
     Bytes(&'v [u8]),
     Duration(Duration),
-    Timestamp(i64, u32),
+    /// Its seconds, nanoseconds and the hours of its zone.
+    Timestamp(i64, u32, i32),
     /// Equal to nothing but itself.
     Other(usize),
 }
@@ -373,7 +382,9 @@ impl<'v> ScalarKey<'v> {
             Value::String(text) => ScalarKey::String(text.as_str()),
             Value::Bytes(bytes) => ScalarKey::Bytes(bytes),
             Value::Duration(duration) => ScalarKey::Duration(*duration),
-            Value::Timestamp(Timestamp { seconds, nanos, .. }) => ScalarKey::Timestamp(*seconds, *nanos),
+            Value::Timestamp(Timestamp { seconds, nanos, offset_seconds }) if is_known_zone(*offset_seconds) => {
+                ScalarKey::Timestamp(*seconds, *nanos, *offset_seconds / HOUR_SECONDS)
+            }
             other => ScalarKey::Other(std::ptr::from_ref(other).addr()),
         }
     }

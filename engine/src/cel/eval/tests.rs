@@ -141,6 +141,25 @@ fn objects_are_read_through_their_form() {
     check("has(o.none)", "false", 1);
 }
 
+/// Read from the source of Go: a time is compared with its zone, and zones that are not whole hours are made for each time.
+#[test]
+fn times_in_sets_are_told_apart_by_their_zones() {
+    let set = ListForm {
+        item: HostForm { nullable: false, nulls_differ: false, shape: HostShape::DateTime }.into(),
+        kind: ListKind::Set,
+    };
+    let form = HostForm { nullable: false, nulls_differ: false, shape: HostShape::List(Box::new(set)) };
+    let read = |time: &str| json::decode(format!("[\"{time}\"]").as_bytes()).expect("it is JSON");
+    let check = |left: &str, right: &str, expected: &str| {
+        let (left, right) = (read(left), read(right));
+        let [left, right] = [&left, &right].map(|times| Some(Value::host(times, &form)));
+        check_with("l == r", &[("l", left), ("r", right)], u64::MAX, expected, 3);
+    };
+    check("2026-01-01T02:00:00+02:00", "2026-01-01T02:00:00+02:00", "true");
+    check("2026-01-01T02:00:00+02:00", "2026-01-01T00:00:00Z", "false");
+    check("2026-01-01T05:30:00+05:30", "2026-01-01T05:30:00+05:30", "false");
+}
+
 #[test]
 fn keys_of_maps_are_told_apart_as_the_reference_does() {
     check("duration('1s') in {duration('1s'): 1}", "true", 1);

@@ -5,13 +5,15 @@
 use thiserror::Error;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::certification_request::X509CertificationRequest;
+use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::FromDer;
 use x509_parser::public_key::PublicKey;
 use x509_parser::x509::SubjectPublicKeyInfo;
 
 use super::request::signature;
-use super::{PemBlock, blocks};
+use super::{PemBlock, blocks, proof};
 
+const CERTIFICATE: &str = "CERTIFICATE";
 const ED25519: &str = "1.3.101.112";
 /// Curves that Go's reader knows, with their names; the first one is not taken.
 const CURVES: [(&str, &str); 4] =
@@ -53,6 +55,12 @@ pub fn public_key_fault(der: &[u8]) -> Option<KeyFault> {
         Some(key) => key_fault(&key, "elliptic public keys must use curve P256 or P384"),
         None => Some(KeyFault::omitted("must be a valid PKIX-serialized public key")),
     }
+}
+
+/// Whether `proof` shows that who asks has the key: it signs the uid of the pod. True if the key's algorithm is unknown
+/// here.
+pub fn is_proven(der: &[u8], uid: &str, signed: &[u8]) -> bool {
+    public_key(der).is_none_or(|key| proof::is_signed(&key, curve(&key), uid.as_bytes(), signed))
 }
 
 fn public_key(der: &[u8]) -> Option<SubjectPublicKeyInfo<'_>> {
@@ -110,9 +118,6 @@ pub enum ChainError {
     /// The first certificate can't be read.
     #[error("leaf certificate does not parse as valid X.509")]
     Leaf,
-    /// The first certificate is for another key.
-    #[error("leaf certificate was not issued to the requested public key")]
-    Key,
     /// A further block is not a certificate.
     #[error("issued certificate chain must consist entirely of CERTFICATE PEM blocks")]
     IntermediateBlock,
@@ -121,32 +126,107 @@ pub enum ChainError {
     Intermediate,
 }
 
-/// Reads the chain of certificates that a signer has issued for the key of `stub`, a PKCS#10 request.
-///
-/// # Errors
-///
-/// The chain is empty, has other blocks than certificates, or its first certificate is for another key.
-pub fn issued(chain: &str, stub: &[u8]) -> Result<Validity, ChainError> {
-    let blocks = blocks(chain.as_bytes());
-    let Some((leaf, others)) = blocks.split_first() else {
-        return Err(ChainError::Empty);
-    };
-    let is_certificate = |block: &PemBlock| block.label == "CERTIFICATE";
-    if !is_certificate(leaf) {
-        return Err(ChainError::LeafBlock);
-    }
-    let leaf = certificate(&leaf.bytes).ok_or(ChainError::Leaf)?;
-    if request(stub).is_none_or(|request| request.certification_request_info.subject_pki.raw != leaf.public_key().raw) {
-        return Err(ChainError::Key);
-    }
-    for other in others {
-        if !is_certificate(other) {
-            return Err(ChainError::IntermediateBlock);
+/// The chain of certificates that a signer has issued: what its first one says, and those after it.
+pub struct Chain {
+    /// When the first certificate is valid.
+    pub validity: Validity,
+    /// The faults of its names: the name, and the reason.
+    pub name_faults: Vec<(String, &'static str)>,
+    key: Vec<u8>,
+    others: Vec<PemBlock>,
+}
+
+impl Chain {
+    /// Reads the first certificate of a chain.
+    ///
+    /// # Errors
+    ///
+    /// There is none.
+    pub fn read(chain: &str) -> Result<Self, ChainError> {
+        let mut blocks = blocks(chain.as_bytes()).into_iter();
+        let leaf = blocks.next().ok_or(ChainError::Empty)?;
+        if leaf.label != CERTIFICATE {
+            return Err(ChainError::LeafBlock);
         }
-        certificate(&other.bytes).ok_or(ChainError::Intermediate)?;
+        let leaf = certificate(&leaf.bytes).ok_or(ChainError::Leaf)?;
+        let validity = leaf.validity();
+        Ok(Chain {
+            validity: Validity {
+                not_before: validity.not_before.timestamp(),
+                not_after: validity.not_after.timestamp(),
+            },
+            name_faults: name_faults(&leaf),
+            key: leaf.public_key().raw.to_vec(),
+            others: blocks.collect(),
+        })
     }
-    let validity = leaf.validity();
-    Ok(Validity { not_before: validity.not_before.timestamp(), not_after: validity.not_after.timestamp() })
+
+    /// Whether the first certificate is for the key of `stub`, a PKCS#10 request; `None` if that can't be read.
+    pub fn is_for_request(&self, stub: &[u8]) -> Option<bool> {
+        request(stub).map(|request| request.certification_request_info.subject_pki.raw == self.key)
+    }
+
+    /// Whether the first certificate is for a bare key; `None` if that can't be read.
+    pub fn is_for_key(&self, der: &[u8]) -> Option<bool> {
+        public_key(der).map(|key| key.raw == self.key)
+    }
+
+    /// Checks the certificates after the first one.
+    ///
+    /// # Errors
+    ///
+    /// One of them is something else.
+    pub fn check_others(&self) -> Result<(), ChainError> {
+        for other in &self.others {
+            if other.label != CERTIFICATE {
+                return Err(ChainError::IntermediateBlock);
+            }
+            certificate(&other.bytes).ok_or(ChainError::Intermediate)?;
+        }
+        Ok(())
+    }
+}
+
+fn name_faults(leaf: &X509Certificate<'_>) -> Vec<(String, &'static str)> {
+    let mut faults = Vec::new();
+    let Ok(Some(alternative)) = leaf.subject_alternative_name() else { return faults };
+    let names = &alternative.value.general_names;
+    for name in names {
+        let GeneralName::DNSName(name) = name else { continue };
+        let mut add = |fault: &'static str| faults.push(((*name).to_owned(), fault));
+        if name.is_empty() {
+            add("leaf certificate should not contain empty DNSName");
+        }
+        if name.contains("..") {
+            add("leaf certificate's DNSName should not contain '..'");
+        }
+        if name.starts_with('.') || name.ends_with('.') {
+            add("leaf certificate's DNSName should not start or end with '.'");
+        }
+    }
+    for name in names {
+        if let GeneralName::RFC822Name(name) = name
+            && !is_mail_address(name)
+        {
+            faults.push(((*name).to_owned(), "leaf certificate should not contain invalid EmailAddress"));
+        }
+    }
+    faults
+}
+
+/// Whether a text is an address of mail as far as its plainest form goes; quotes, names and comments are not looked at.
+fn is_mail_address(text: &str) -> bool {
+    const OTHER_FORMS: [char; 4] = ['<', '"', '(', '['];
+    let is_dotted = |part: &str| {
+        let is_atom = |atom: &str| {
+            let is_fit =
+                |character: char| character.is_ascii_alphanumeric() || "!#$%&'*+-/=?^_`{|}~".contains(character);
+            !atom.is_empty() && atom.chars().all(is_fit)
+        };
+        part.split('.').all(is_atom)
+    };
+    let is_plain = |text: &str| text.split_once('@').is_some_and(|(local, host)| is_dotted(local) && is_dotted(host));
+    text.contains(OTHER_FORMS) || is_plain(text.trim())
 }
 
 fn certificate(der: &[u8]) -> Option<X509Certificate<'_>> {
@@ -155,6 +235,8 @@ fn certificate(der: &[u8]) -> Option<X509Certificate<'_>> {
 
 #[cfg(test)]
 mod tests {
+    use rcgen::PublicKeyData;
+
     use super::*;
 
     fn stub(key: &rcgen::KeyPair) -> Vec<u8> {
@@ -178,10 +260,56 @@ mod tests {
     fn a_certificate_is_for_the_key_that_was_asked_for() {
         let key = rcgen::KeyPair::generate().expect("a key");
         let certificate = rcgen::CertificateParams::default().self_signed(&key).expect("a certificate");
-        assert!(issued(&certificate.pem(), &stub(&key)).is_ok());
-        let other = stub(&rcgen::KeyPair::generate().expect("a key"));
-        let told = issued(&certificate.pem(), &other).expect_err("it is another key");
-        assert_eq!(told.to_string(), "leaf certificate was not issued to the requested public key");
-        assert!(issued("", &other).is_err());
+        let chain = Chain::read(&certificate.pem()).expect("it is a certificate");
+        assert_eq!(chain.is_for_request(&stub(&key)), Some(true));
+        assert_eq!(chain.is_for_key(&key.subject_public_key_info()), Some(true));
+        let other = rcgen::KeyPair::generate().expect("a key");
+        assert_eq!(chain.is_for_request(&stub(&other)), Some(false));
+        assert_eq!(chain.is_for_key(&other.subject_public_key_info()), Some(false));
+        assert_eq!(chain.is_for_key(&[1]), None);
+        assert_eq!(Chain::read("").err(), Some(ChainError::Empty));
+        let with_key = format!("{}{}", certificate.pem(), key.serialize_pem());
+        let chain = Chain::read(&with_key).expect("it begins with a certificate");
+        assert_eq!(chain.check_others(), Err(ChainError::IntermediateBlock));
+    }
+
+    #[test]
+    fn the_names_of_a_certificate_are_fit_for_hosts_and_mail() {
+        use rcgen::SanType;
+        let mut params = rcgen::CertificateParams::default();
+        let text = |text: &str| text.try_into().expect("it has such letters");
+        params.subject_alt_names = vec![
+            SanType::Rfc822Name(text("a")),
+            SanType::DnsName(text("a..b.")),
+            SanType::Rfc822Name(text("a@b")),
+            SanType::DnsName(text("a.b")),
+        ];
+        let key = rcgen::KeyPair::generate().expect("a key");
+        let chain = Chain::read(&params.self_signed(&key).expect("a certificate").pem()).expect("it is a certificate");
+        assert_eq!(
+            chain.name_faults,
+            [
+                ("a..b.".to_owned(), "leaf certificate's DNSName should not contain '..'"),
+                ("a..b.".to_owned(), "leaf certificate's DNSName should not start or end with '.'"),
+                ("a".to_owned(), "leaf certificate should not contain invalid EmailAddress"),
+            ]
+        );
+    }
+
+    #[cfg(feature = "signatures")]
+    #[test]
+    fn a_proof_is_a_signature_over_the_uid() {
+        use rcgen::SigningKey;
+        for algorithm in [&rcgen::PKCS_ECDSA_P256_SHA256, &rcgen::PKCS_ED25519] {
+            let key = rcgen::KeyPair::generate_for(algorithm).expect("a key");
+            let der = key.subject_public_key_info();
+            let proof = key.sign(b"uid").expect("it signs");
+            assert!(is_proven(&der, "uid", &proof));
+            assert!(!is_proven(&der, "other", &proof));
+        }
+        let (der, proof) =
+            (include_bytes!("../../../tests/data/rsa-3072.der"), include_bytes!("../../../tests/data/rsa-3072.pss"));
+        assert!(is_proven(der, "uid", proof));
+        assert!(!is_proven(der, "other", proof));
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! A signature is checked if the server's cryptography is built in; offline tools accept it unchecked.
 
+use std::fmt;
+
 use thiserror::Error;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::certification_request::X509CertificationRequest;
@@ -74,12 +76,24 @@ pub enum RequestError {
     /// The first block of PEM is another one.
     #[error("PEM block type must be CERTIFICATE REQUEST")]
     BlockType,
-    /// The bytes end too early.
-    #[error("asn1: syntax error: data truncated")]
-    Truncated,
+    /// The bytes are not DER, or not all of them.
+    #[error("asn1: syntax error: {0}")]
+    Syntax(&'static str),
+    /// A length is written in more bytes than it takes.
+    #[error("asn1: structure error: {0}")]
+    Length(&'static str),
     /// The bytes are something else.
-    #[error("asn1: structure error: tags don't match")]
-    Structure,
+    #[error(
+        "asn1: structure error: tags don't match (16 vs {found}) {{optional:false explicit:false application:false \
+         private:false defaultValue:<nil> tag:<nil> stringType:0 timeType:0 set:false omitEmpty:false}} {wanted} @{}",
+        .found.bytes
+    )]
+    Structure {
+        /// Go's type.
+        wanted: &'static str,
+        /// What stands there.
+        found: Header,
+    },
     /// An attribute of the subject can't be read.
     #[error(transparent)]
     Subject(#[from] UnreadableSubject),
@@ -105,7 +119,7 @@ impl Request {
     /// It is not a request, or its names can't be read.
     pub fn parse(pem: &[u8]) -> Result<Self, RequestError> {
         let block = first(pem)?;
-        let (_, request) = X509CertificationRequest::from_der(&block.bytes).map_err(|_| malformed(&block.bytes))?;
+        let request = decoded(&block.bytes)?;
         let subject = Subject::of(&request.certification_request_info.subject)?;
         let common_name = subject.common_name().to_owned();
         Ok(Request { organizations: subject.organizations().to_vec(), common_name, names: Names::of(&request)? })
@@ -119,7 +133,7 @@ impl Request {
     /// known here passes.
     pub fn verify(pem: &[u8]) -> Result<(), RequestError> {
         let block = first(pem)?;
-        let (_, request) = X509CertificationRequest::from_der(&block.bytes).map_err(|_| malformed(&block.bytes))?;
+        let request = decoded(&block.bytes)?;
         Subject::of(&request.certification_request_info.subject)?;
         Names::of(&request)?;
         Request::is_proven(&request).map(|_| ())
@@ -150,12 +164,92 @@ fn first(pem: &[u8]) -> Result<PemBlock, RequestError> {
     first.ok_or(RequestError::BlockType)
 }
 
-/// Go's error for bytes that are not a request, as far as the outermost element shows it.
+/// Go's error for bytes that are not a request, as far as the outer two elements show it.
 fn malformed(der: &[u8]) -> RequestError {
-    const SEQUENCE: u8 = 0x30;
-    match der.first() {
-        Some(&SEQUENCE) | None => RequestError::Truncated,
-        Some(_) => RequestError::Structure,
+    let content = match sequence(der, "certificateRequest") {
+        Ok(content) => content,
+        Err(error) => return error,
+    };
+    sequence(content, "tbsCertificateRequest").err().unwrap_or(RequestError::Syntax("data truncated"))
+}
+
+/// What is in a sequence, which is of Go's type `wanted`.
+///
+/// Source: `parseField` of `encoding/asn1`, Go 1.26.
+fn sequence<'d>(der: &'d [u8], wanted: &'static str) -> Result<&'d [u8], RequestError> {
+    if der.is_empty() {
+        return Err(RequestError::Syntax("sequence truncated"));
+    }
+    let found = Header::read(der)?;
+    if !found.is_sequence() {
+        return Err(RequestError::Structure { wanted, found });
+    }
+    let content = der.get(found.bytes..found.bytes + found.length);
+    content.ok_or(RequestError::Syntax("data truncated"))
+}
+
+/// The tag and the length of an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The tag, with its class.
+    tag: u8,
+    length: usize,
+    /// How many bytes it has itself.
+    bytes: usize,
+}
+
+impl Header {
+    /// Source: `parseTagAndLength` of `encoding/asn1`, Go 1.26.
+    fn read(der: &[u8]) -> Result<Self, RequestError> {
+        const TRUNCATED: RequestError = RequestError::Syntax("truncated tag or length");
+        const LENGTH_MAX: usize = 1 << 23;
+        let [tag, first, rest @ ..] = der else { return Err(TRUNCATED) };
+        if tag & 0x1f == 0x1f {
+            // A tag of several bytes, which nothing here has.
+            return Err(RequestError::Syntax("non-minimal tag"));
+        }
+        if first & 0x80 == 0 {
+            return Ok(Header { tag: *tag, length: usize::from(*first), bytes: 2 });
+        }
+        let count = usize::from(first & 0x7f);
+        if count == 0 {
+            return Err(RequestError::Syntax("indefinite length found (not DER)"));
+        }
+        let mut length = 0;
+        for at in 0..count {
+            let byte = rest.get(at).ok_or(TRUNCATED)?;
+            if length >= LENGTH_MAX {
+                return Err(RequestError::Length("length too large"));
+            }
+            length = length << 8 | usize::from(*byte);
+            if length == 0 {
+                return Err(RequestError::Length("superfluous leading zeros in length"));
+            }
+        }
+        match length {
+            0..0x80 => Err(RequestError::Length("non-minimal length")),
+            _ => Ok(Header { tag: *tag, length, bytes: 2 + count }),
+        }
+    }
+
+    const fn is_sequence(self) -> bool {
+        self.tag == 0x30
+    }
+}
+
+impl fmt::Display for Header {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (class, tag, is_compound) = (self.tag >> 6, self.tag & 0x1f, self.tag & 0x20 != 0);
+        write!(out, "{{class:{class} tag:{tag} length:{} isCompound:{is_compound}}}", self.length)
+    }
+}
+
+/// The request in DER.
+fn decoded(der: &[u8]) -> Result<X509CertificationRequest<'_>, RequestError> {
+    match X509CertificationRequest::from_der(der) {
+        Ok(([], request)) => Ok(request),
+        Ok(_) => Err(RequestError::Syntax("trailing data")),
+        Err(_) => Err(malformed(der)),
     }
 }
 
@@ -261,7 +355,36 @@ mod tests {
         assert_eq!(Request::verify(b""), wrong_type);
         assert_eq!(Request::verify(b"-----BEGIN X-----\nAQID\n-----END X-----\n"), wrong_type);
         let garbage = b"-----BEGIN CERTIFICATE REQUEST-----\nMAID\n-----END CERTIFICATE REQUEST-----\n";
-        assert_eq!(Request::verify(garbage), Err(RequestError::Truncated));
+        assert_eq!(Request::verify(garbage), Err(RequestError::Syntax("data truncated")));
+        let told = |der: &[u8]| decoded(der).err().map(|error| error.to_string()).unwrap_or_default();
+        let other = |found: &str, wanted: &str| {
+            format!(
+                "asn1: structure error: tags don't match (16 vs {found}) {{optional:false explicit:false application:false \
+                 private:false defaultValue:<nil> tag:<nil> stringType:0 timeType:0 set:false omitEmpty:false}} {wanted}"
+            )
+        };
+        // As Go 1.26 answers.
+        for (der, text) in [
+            (&[][..], "asn1: syntax error: sequence truncated".to_owned()),
+            (&[0x30], "asn1: syntax error: truncated tag or length".to_owned()),
+            (&[0x30, 0], "asn1: syntax error: sequence truncated".to_owned()),
+            (&[0x30, 0x80], "asn1: syntax error: indefinite length found (not DER)".to_owned()),
+            (&[0x30, 0x82, 0, 1, 0], "asn1: structure error: superfluous leading zeros in length".to_owned()),
+            (&[2, 1, 5], other("{class:0 tag:2 length:1 isCompound:false}", "certificateRequest @2")),
+            (&[4, 0x82, 1, 0], other("{class:0 tag:4 length:256 isCompound:false}", "certificateRequest @4")),
+            (&[0x30, 3, 2, 1, 5], other("{class:0 tag:2 length:1 isCompound:false}", "tbsCertificateRequest @2")),
+        ] {
+            assert_eq!(told(der), text);
+        }
+    }
+
+    #[test]
+    fn a_request_stands_alone() {
+        let pem = request(Vec::new());
+        let mut der = first(pem.as_bytes()).expect("it is PEM").bytes;
+        assert!(decoded(&der).is_ok());
+        der.push(0);
+        assert_eq!(decoded(&der).err(), Some(RequestError::Syntax("trailing data")));
     }
 
     /// A request for a certificate with these attributes, each under its object identifier.

@@ -14,15 +14,20 @@ use super::taint::taint;
 use super::{by_name, capacity, driver_name, labels, list, pool_name, qualified_name, set, unchanged};
 
 const DEVICES_MAX: usize = 128;
-/// Of devices with taints or shared counters.
+/// Of devices with taints, shared counters or attributes that are lists.
 const SPECIAL_DEVICES_MAX: usize = 64;
 const COUNTER_SETS_MAX: usize = 8;
 const COUNTERS_MAX: usize = 32;
 const CONSUMED_MAX: usize = 2;
 const ATTRIBUTES_MAX: usize = 32;
+/// Of the values of all attributes of a device, each item of a list counted.
+const ATTRIBUTE_VALUES_MAX: usize = 48;
 const TAINTS_MAX: usize = 16;
 const CONDITIONS_MAX: usize = 4;
 const VALUE_BYTES_MAX: usize = 64;
+/// The fields of an attribute that hold one value, and those that hold a list.
+const SINGLE_VALUES: [&str; 4] = ["bool", "int", "string", "version"];
+const LISTS_OF_VALUES: [&str; 4] = ["bools", "ints", "strings", "versions"];
 
 /// The terms of a selector as Go shows them.
 fn shown_terms(terms: &FieldRef<'_>) -> String {
@@ -46,10 +51,7 @@ pub fn validate(minor: Minor, spec: &FieldRef<'_>, old: Option<&FieldRef<'_>>) -
         let why = "only one of `sharedCounters` or `devices` is allowed";
         errors.push(Error::invalid(spec.path(), "", why));
     }
-    let has = |device: &Value, name: &str| !device.items_at(&[name]).is_empty();
-    let is_special = |device: FieldRef<'_>| {
-        device.value().is_some_and(|device| has(device, "taints") || has(device, "consumesCounters"))
-    };
+    let is_special = |device: FieldRef<'_>| device.value().is_some_and(is_special);
     let max = if devices.items().any(is_special) { SPECIAL_DEVICES_MAX } else { DEVICES_MAX };
     let known = old.and_then(|old| old.value()).map(|old| old.items_at(&["devices"])).unwrap_or_default();
     let known: HashMap<String, &Value> = known.iter().map(|device| (by_name(device), device)).collect();
@@ -64,6 +66,14 @@ pub fn validate(minor: Minor, spec: &FieldRef<'_>, old: Option<&FieldRef<'_>>) -
         errors.extend(declared::validate_field(message, name, spec, old, minor));
     }
     errors
+}
+
+/// Whether a device has what makes slices larger, so that fewer of them fit.
+fn is_special(device: &Value) -> bool {
+    let has = |name: &str| !device.items_at(&[name]).is_empty();
+    let mut attributes = device.get("attributes").and_then(Value::as_object).into_iter().flat_map(|all| all.iter());
+    let is_list = |attribute: &Value| LISTS_OF_VALUES.iter().any(|name| attribute.get(name).is_some());
+    has("taints") || has("consumesCounters") || attributes.any(|(_, attribute)| is_list(attribute))
 }
 
 fn validate_pool(pool: &FieldRef<'_>) -> ErrorList {
@@ -182,6 +192,11 @@ fn validate_device(minor: Minor, device: &FieldRef<'_>, (old, is_each_placed): (
         let why = format!("the total number of attributes and capacities must not exceed {ATTRIBUTES_MAX}");
         errors.push(Error::invalid(device.path(), Value::Int(count as i64), why));
     }
+    let values: usize = attributes.entries().map(|(_, attribute)| count_values(&attribute)).sum();
+    if values > ATTRIBUTE_VALUES_MAX {
+        let why = format!("the total number of attribute values must not exceed {ATTRIBUTE_VALUES_MAX}");
+        errors.push(Error::invalid(device.path(), Value::Int(values as i64), why));
+    }
     for (key, attribute) in attributes.entries() {
         errors.extend(qualified_name(&attributes, key, false));
         errors.extend(validate_attribute(&attribute));
@@ -232,22 +247,25 @@ fn validate_counters(counters: &FieldRef<'_>, name: &str) -> ErrorList {
     errors
 }
 
-/// One value, of one type.
+/// How many values an attribute has: the items of its lists; without items, one.
+fn count_values(attribute: &FieldRef<'_>) -> usize {
+    LISTS_OF_VALUES.iter().map(|name| attribute.field(name).len()).sum::<usize>().max(1)
+}
+
+/// One value of one type, or one list of such values.
 fn validate_attribute(attribute: &FieldRef<'_>) -> ErrorList {
     const WHY: &str = "exactly one value must be specified";
     let mut errors = ErrorList::new();
     let (text, version) = (attribute.field("string"), attribute.field("version"));
-    if text.text().len() > VALUE_BYTES_MAX {
-        errors.push(text.too_long(VALUE_BYTES_MAX as i64));
+    errors.extend(validate_text(&text));
+    if version.is_set() {
+        errors.extend(validate_version(&version));
     }
-    if version.is_set() && !is_version(version.text()) {
-        errors.push(version.invalid("must be a string compatible with semver.org spec 2.0.0"));
+    for name in LISTS_OF_VALUES {
+        errors.extend(validate_values(name, &attribute.field(name)));
     }
-    if version.text().len() > VALUE_BYTES_MAX {
-        errors.push(version.too_long(VALUE_BYTES_MAX as i64));
-    }
-    let types = ["bool", "int", "string", "version"];
-    match types.iter().filter(|name| attribute.field(name).is_set()).count() {
+    let names = SINGLE_VALUES.iter().chain(&LISTS_OF_VALUES);
+    match names.filter(|name| attribute.field(name).is_set()).count() {
         0 => errors.push(Error::invalid(attribute.path(), "", WHY)),
         1 => {}
         _ => {
@@ -256,6 +274,35 @@ fn validate_attribute(attribute: &FieldRef<'_>) -> ErrorList {
             errors.push(attribute.invalid(WHY).shown_as(shown.unwrap_or_default()));
         }
     }
+    errors
+}
+
+/// The errors of the list `name` of an attribute, if it is set.
+fn validate_values(name: &str, values: &FieldRef<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    if values.is_set() && values.is_empty() {
+        errors.push(values.invalid("must not be empty if specified"));
+    }
+    for item in values.items() {
+        match name {
+            "strings" => errors.extend(validate_text(&item)),
+            "versions" => errors.extend(validate_version(&item)),
+            _ => {}
+        }
+    }
+    errors
+}
+
+fn validate_text(text: &FieldRef<'_>) -> Option<Error> {
+    (text.text().len() > VALUE_BYTES_MAX).then(|| text.too_long(VALUE_BYTES_MAX as i64))
+}
+
+fn validate_version(version: &FieldRef<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    if !is_version(version.text()) {
+        errors.push(version.invalid("must be a string compatible with semver.org spec 2.0.0"));
+    }
+    errors.extend(validate_text(version));
     errors
 }
 
@@ -316,7 +363,8 @@ mod tests {
     /// The errors of a slice with the gates enabled that it needs.
     #[track_caller]
     fn check(rest: &str, expect: &[&str]) {
-        let gates = "DRAPartitionableDevicesType=true,DRAOptionalNodeOperations=true,DRANodeAllocatableResources=true";
+        let gates = "DRAPartitionableDevicesType=true,DRAOptionalNodeOperations=true,DRANodeAllocatableResources=true,\
+                     DRAListTypeAttributes=true";
         let gates = Gates::parse(gates, Minor::NEWEST).expect("they are known");
         let text = format!(
             "{{driver: a.b, nodeName: worker, pool: {{name: p, generation: 1, resourceSliceCount: 1}}, {rest}}}"
@@ -348,5 +396,38 @@ mod tests {
             "devices: [{name: d, consumesCounters: [{counterSet: s, counters: {a: {value: '1'}}, compatibilityGroups: [a, B, c]}]}]",
             &["devices[0].consumesCounters[0].compatibilityGroups: Too many: 3: must have at most 2 items"],
         );
+    }
+
+    #[test]
+    fn an_attribute_has_one_value_or_one_list_of_values() {
+        check("devices: [{name: d, attributes: {a: {ints: [1, 1]}, b: {versions: [1.0.0]}, c: {bools: [true]}}}]", &[]);
+        let long = "x".repeat(VALUE_BYTES_MAX + 1);
+        check(
+            &format!(
+                "devices: [{{name: d, attributes: {{a: {{ints: []}}, b: {{strings: [a, {long}]}}, c: {{versions: [b]}}, \
+                 d: {{int: 1, bools: [true]}}}}}}]"
+            ),
+            &[
+                r#"devices[0].attributes[a].ints: Invalid value: []: must not be empty if specified"#,
+                r#"devices[0].attributes[b].strings[1]: Too long: may not be more than 64 bytes"#,
+                r#"devices[0].attributes[c].versions[0]: Invalid value: "b": must be a string compatible with semver.org spec 2.0.0"#,
+                r#"devices[0].attributes[d]: Invalid value: {"IntValue":1,"BoolValue":null,"StringValue":null,"VersionValue":null,"IntValues":null,"BoolValues":[true],"StringValues":null,"VersionValues":null}: exactly one value must be specified"#,
+            ],
+        );
+    }
+
+    #[test]
+    fn each_item_of_a_list_is_a_value_of_the_device() {
+        let values = |count: usize| vec!["1"; count].join(", ");
+        let device = |name: &str, count: usize| {
+            format!("{{name: {name}, attributes: {{a: {{int: 1}}, b: {{ints: [{}]}}}}}}", values(count))
+        };
+        check(&format!("devices: [{}]", device("d", ATTRIBUTE_VALUES_MAX - 1)), &[]);
+        check(
+            &format!("devices: [{}]", device("d", ATTRIBUTE_VALUES_MAX)),
+            &["devices[0]: Invalid value: 49: the total number of attribute values must not exceed 48"],
+        );
+        let devices: Vec<_> = (0..=SPECIAL_DEVICES_MAX).map(|at| device(&format!("d{at}"), 1)).collect();
+        check(&format!("devices: [{}]", devices.join(", ")), &["devices: Too many: 65: must have at most 64 items"]);
     }
 }

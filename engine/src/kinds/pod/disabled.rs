@@ -106,11 +106,12 @@ pub fn drop_fields(minor: Minor, spec: &mut Value, old: Option<&Value>) {
 }
 
 /// Within a status.
-const STATUS_FEATURES: [Feature; 7] = [
+const STATUS_FEATURES: [Feature; 8] = [
     Feature::new(Gate::InPlacePodLevelResourcesVerticalScaling, &["resources", "allocatedResources"]),
     Feature::new(Gate::DraExtendedResource, &["extendedResourceClaimStatus"]),
     Feature::new(Gate::DraNodeAllocatableResources, &["nodeAllocatableResourceClaimStatuses"]),
     Feature::new(Gate::CsiVolumeHealth, &["volumeHealth"]),
+    Feature::new(Gate::ImageVolumeWithDigest, &["CONTAINERS.*.volumeMounts.*.volumeStatus"]),
     Feature::new(Gate::ResourceHealthStatus, &["CONTAINERS.*.allocatedResourcesStatus"]),
     Feature::new(Gate::ResourceHealthStatusMessage, &["CONTAINERS.*.allocatedResourcesStatus.*.resources.*.message"]),
     Feature::new(Gate::PodObservedGenerationTracking, &["observedGeneration", "conditions.*.observedGeneration"]),

@@ -93,6 +93,15 @@ pub fn validate_template(template: &FieldRef<'_>, options: &PodValidationOptions
     errors
 }
 
+/// The errors of the annotations that mean something for a pod with this spec.
+pub fn validate_annotations(
+    annotations: &FieldRef<'_>,
+    spec: &FieldRef<'_>,
+    options: &PodValidationOptions,
+) -> ErrorList {
+    annotations::validate(annotations, spec, options)
+}
+
 /// The errors of a pod's spec. `metadata` is that of the Pod; a template has none.
 pub fn validate_pod_spec(spec: &FieldRef<'_>, metadata: Option<&Value>, options: &PodValidationOptions) -> ErrorList {
     spec::validate(spec, metadata, options)

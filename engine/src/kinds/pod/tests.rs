@@ -272,3 +272,19 @@ fn rules_of_containers_beside_the_others_stay_where_they_were() {
     assert!(errors_in(minor, &spec("i"), None).contains("restartPolicyRules are not allowed for init containers"));
     assert_eq!(errors_in(minor, &spec("j"), Some(&spec("i"))), "");
 }
+
+#[test]
+fn the_images_of_volumes_are_reported_while_their_gate_is_open() {
+    use crate::meta::gate::Gates;
+    let keeps = |gates: &str| {
+        let minor = Minor::NEWEST.with_gates(Gates::parse(gates, Minor::NEWEST).expect("it is known"));
+        let mut pod = read(
+            r#"{"status": {"containerStatuses": [{"volumeMounts": [{"name": "v", "volumeStatus": {"image": {"imageRef": "a"}}}]}]}}"#,
+        );
+        drop_disabled_pod_fields(minor, &mut pod, None);
+        let mounts = pod.items_at(&["status", "containerStatuses"])[0].items_at(&["volumeMounts"]);
+        mounts[0].get("volumeStatus").is_some()
+    };
+    assert!(!keeps(""));
+    assert!(keeps("ImageVolumeWithDigest=true"));
+}

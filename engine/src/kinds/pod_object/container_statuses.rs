@@ -9,6 +9,7 @@ use crate::meta::field_ref::FieldRef;
 use crate::value::Value;
 
 const MESSAGE_BYTES_MAX: usize = 1024;
+const IMAGE_BYTES_MAX: usize = 256;
 const EPHEMERAL: &str = "ephemeralContainerStatuses";
 const LISTS: [(&str, &str); 2] = [("containerStatuses", "containers"), ("initContainerStatuses", "initContainers")];
 
@@ -30,6 +31,36 @@ pub fn validate(status: &FieldRef<'_>, spec: &FieldRef<'_>) -> ErrorList {
         }
     }
     errors
+}
+
+/// The errors of what containers have mounted: the images of volumes.
+///
+/// Source: `validateVolumeStatus`.
+pub fn validate_volumes(status: &FieldRef<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    for list in LISTS.map(|(name, _)| name).into_iter().chain([EPHEMERAL]) {
+        let containers = status.field(list);
+        for container in containers.items() {
+            let mounts = container.field("volumeMounts");
+            for mount in mounts.items() {
+                errors.extend(validate_image(&mount.field("volumeStatus")));
+            }
+        }
+    }
+    errors
+}
+
+fn validate_image(volume: &FieldRef<'_>) -> Option<Error> {
+    let image = volume.field("image");
+    // The reference has another name for the field.
+    let path = volume.path().child("imageVolumeStatus");
+    let path = path.child("imageRef");
+    match image.text_of("imageRef") {
+        _ if !image.is_set() => None,
+        "" => Some(Error::required(&path, "imageRef must not be empty")),
+        text if text.len() > IMAGE_BYTES_MAX => Some(Error::too_long(&path, IMAGE_BYTES_MAX as i64)),
+        _ => None,
+    }
 }
 
 fn validate_users(statuses: &FieldRef<'_>, os: &str) -> ErrorList {
@@ -163,5 +194,20 @@ mod tests {
             format!("{at}.resources[1].resourceID: Duplicate value: \"i\""),
         ];
         assert_eq!(told, format!("[{}]", expected.join(", ")));
+    }
+
+    #[test]
+    fn the_images_of_volumes_have_names() {
+        let mounts = |image: &str| {
+            let text = format!("containerStatuses: [{{name: c, volumeMounts: [{{name: v, volumeStatus: {image}}}]}}]");
+            let status = crate::object! { "status" => yaml::decode(text.as_bytes()).expect("YAML") };
+            validate_volumes(&FieldRef::root(&status).field("status")).aggregate()
+        };
+        let path = "status.containerStatuses[0].volumeMounts[0].volumeStatus.imageVolumeStatus.imageRef";
+        assert_eq!(mounts("{}"), "");
+        assert_eq!(mounts("{image: {imageRef: a}}"), "");
+        assert_eq!(mounts("{image: {}}"), format!("{path}: Required value: imageRef must not be empty"));
+        let long = format!("{{image: {{imageRef: {}}}}}", "a".repeat(257));
+        assert_eq!(mounts(&long), format!("{path}: Too long: may not be more than 256 bytes"));
     }
 }

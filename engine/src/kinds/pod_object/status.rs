@@ -41,6 +41,9 @@ pub fn validate(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     errors.extend(validate_ips(&status.field("podIPs"), &old_status.field("podIPs"), options.allow_legacy_ips));
     errors.extend(validate_host_ips(&status, &old_status, options.allow_legacy_ips));
     errors.extend(container_statuses::validate(&status, &spec));
+    if minor.opens(Gate::ImageVolumeWithDigest) {
+        errors.extend(container_statuses::validate_volumes(&status));
+    }
     errors
 }
 

@@ -410,6 +410,9 @@ fn claims_shrink_to_above_what_they_have_since_1_32() {
         "RecoverVolumeExpansionFailure",
         "spec.resources.requests.storage: Forbidden: field can not be less than previous value",
     );
+    // Whichever resource it is that has been resized.
+    let resized = old.replace("phase: Bound,", "phase: Bound, allocatedResources: {example.com/a: 1},");
+    assert_eq!(Held::new("v1 PersistentVolumeClaim", Some(&resized), &new).faults(Minor::of(31)), [""; 0]);
 }
 
 #[test]

@@ -73,14 +73,16 @@ pub fn check_running(template: &FieldRef<'_>, kind: &str) -> Vec<Error> {
 }
 
 /// Validates the labels and annotations of a template; the reference leaves `metadata` out of their paths.
-pub fn validate_metadata(template: &FieldRef<'_>) -> ErrorList {
+pub fn validate_metadata(template: &FieldRef<'_>, options: &PodValidationOptions) -> ErrorList {
     let nothing = Value::Null;
     let metadata = template.field("metadata");
-    let (labels, annotations) = (metadata.field("labels"), metadata.field("annotations"));
+    let labels = metadata.field("labels");
     let path = template.path();
     let mut errors = object_meta::validate_labels(labels.value().unwrap_or(&nothing), &path.child("labels"));
-    let annotations = annotations.value().unwrap_or(&nothing);
-    errors.extend(object_meta::validate_annotations(annotations, &path.child("annotations")));
+    let found = metadata.value().and_then(|metadata| metadata.get("annotations"));
+    let annotations = FieldRef::new(found, path.child("annotations"));
+    errors.extend(object_meta::validate_annotations(annotations.value().unwrap_or(&nothing), annotations.path()));
+    errors.extend(pod::validate_annotations(&annotations, &template.field("spec"), options));
     errors
 }
 

@@ -259,7 +259,7 @@ fn validate_template(spec: &FieldRef<'_>, options: &template::PodValidationOptio
         let made = FieldRef::new(made.as_ref(), *template.path());
         errors.extend(crate::kinds::pod::validate_template(&made, options));
     }
-    errors.extend(template::validate_metadata(&template));
+    errors.extend(template::validate_metadata(&template, options));
     errors
 }
 
@@ -325,5 +325,26 @@ fn table() -> Table {
             row.extend(cells::of_containers(set.at(&["spec", "template", "spec"])));
             row
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::yaml;
+
+    #[test]
+    fn annotations_of_the_template_are_told_twice() {
+        let cost = "controller.kubernetes.io/pod-deletion-cost";
+        let text = format!(
+            "{{selector: {{matchLabels: {{a: b}}}}, template: {{metadata: {{labels: {{a: b}}, annotations: {{{cost}: x}}}}, \
+             spec: {{containers: [{{name: c, image: i}}]}}}}}}"
+        );
+        let mut set = crate::object! { "spec" => yaml::decode(text.as_bytes()).expect("YAML") };
+        StatefulSet.set_typed_defaults(&mut set);
+        let options = template::options(Minor::NEWEST, &set, None);
+        let errors = validate_spec(&FieldRef::root(&set).field("spec"), &options, Leniency::default());
+        let found: Vec<&str> = errors.iter().map(|error| error.field.as_str()).collect();
+        assert_eq!(found, [format!("spec.template.annotations[{cost}]"); 2]);
     }
 }

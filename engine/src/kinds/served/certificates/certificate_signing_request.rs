@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::crd::{Column, Scope, ServedVersion};
-use crate::kinds::certificates::{Request, blocks, is_certificate};
+use crate::kinds::certificates::{self, Request, blocks};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Action, Kind, Part, metadata, prepare, signers};
 use crate::meta::field::{Error, ErrorList};
@@ -337,8 +337,23 @@ fn certificate_fault(certificate: &str) -> Option<String> {
         if block.has_headers {
             return Some("no PEM block headers are permitted".to_owned());
         }
-        (!is_certificate(&block.bytes)).then(|| "x509: malformed certificate".to_owned())
+        block_fault(&block.bytes)
     })
+}
+
+/// The fault of a block of certificates, one after the other.
+fn block_fault(der: &[u8]) -> Option<String> {
+    if der.is_empty() {
+        return Some("found CERTIFICATE PEM block containing 0 certificates".to_owned());
+    }
+    let mut rest = der;
+    while !rest.is_empty() {
+        rest = match certificates::read_certificate(rest) {
+            Ok((_, after)) => after,
+            Err(error) => return Some(error.to_string()),
+        };
+    }
+    None
 }
 
 /// Checks that decisions are not revoked, and are only made through `/approval`.

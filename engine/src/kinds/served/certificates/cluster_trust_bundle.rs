@@ -92,11 +92,10 @@ fn cells(object: &Value) -> Vec<Cell> {
 }
 
 fn validate(object: &Value, parses: bool) -> ErrorList {
-    let mut errors = metadata::validate(object, false, |_, _| Vec::new());
     let root = FieldRef::root(object);
-    let (meta, spec) = (root.field("metadata"), root.field("spec"));
-    let (name, signer) = (meta.field("name"), spec.field("signerName"));
-    errors.extend(name_faults(name.text(), signer.text()).into_iter().map(|fault| name.invalid(fault)));
+    let spec = root.field("spec");
+    let signer = spec.field("signerName");
+    let mut errors = metadata::validate(object, false, |name, is_prefix| name_faults(name, is_prefix, signer.text()));
     if !signer.text().is_empty() {
         errors.extend(signers::validate_name(&signer));
     }
@@ -106,17 +105,17 @@ fn validate(object: &Value, parses: bool) -> ErrorList {
     errors
 }
 
-/// The faults of a bundle's name: the bundle of a signer has the signer's name as a prefix.
-fn name_faults(name: &str, signer: &str) -> Vec<String> {
+/// The faults of a bundle's name, or of a prefix of it: the bundle of a signer has the signer's name before its own.
+fn name_faults(name: &str, is_prefix: bool, signer: &str) -> Vec<String> {
     if signer.is_empty() {
         if name.contains(':') {
             return vec!["ClusterTrustBundle without signer name must not have \":\" in its name".to_owned()];
         }
-        return names::is_dns1123_subdomain(name);
+        return names::name_is_dns1123_subdomain(name, is_prefix);
     }
     let prefix = format!("{}:", signer.replace('/', ":"));
     match name.strip_prefix(&prefix) {
-        Some(rest) => names::is_dns1123_subdomain(rest),
+        Some(rest) => names::name_is_dns1123_subdomain(rest, is_prefix),
         None => vec![format!("ClusterTrustBundle for signerName {signer} must be named with prefix {prefix}")],
     }
 }
@@ -153,4 +152,22 @@ fn validate_bundle(bundle: &FieldRef<'_>) -> ErrorList {
         errors.push(invalid(format!("duplicate trust anchor (indices [{}])", shown.join(" "))));
     }
     errors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object;
+
+    #[test]
+    fn the_name_is_checked_among_the_metadata() {
+        let told = |metadata: Value| {
+            let bundle = object! { "metadata" => metadata, "spec" => object! { "signerName" => "a.b/c" } };
+            validate(&bundle, false).iter().map(|error| error.field.clone()).collect::<Vec<_>>()
+        };
+        let labels = object! { "a b" => "c" };
+        assert_eq!(told(object! { "name" => "x", "labels" => labels }), ["metadata.name", "metadata.labels"]);
+        assert_eq!(told(object! { "name" => "a.b:c:x", "generateName" => "a.b:c:x-" }), [""; 0]);
+        assert_eq!(told(object! { "name" => "a.b:c:x", "generateName" => "x-" }), ["metadata.generateName"]);
+    }
 }

@@ -1,13 +1,13 @@
 //! PodCertificateRequest, certificates.k8s.io/v1 and v1beta1: a kubelet's request to a signer for a pod's certificate.
 //!
 //! The spec never changes. The signer writes the status once. DIFFERS: this does not check that `notBefore` is within
-//! five minutes of the server's clock, nor the proof of possession of a deprecated `pkixPublicKey`.
+//! five minutes of the server's clock.
 //!
 //! Source: `pkg/apis/certificates/validation` and `pkg/registry/certificates/podcertificaterequest` of Kubernetes 1.36, with
 //! the types of 1.37.
 
 use crate::crd::{Column, ServedVersion};
-use crate::kinds::certificates::pod_request::{self, KeyFault, Validity};
+use crate::kinds::certificates::pod_request::{self, Chain, KeyFault, Validity};
 use crate::kinds::network::names::check_domain_prefixed;
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::workloads::selector;
@@ -175,23 +175,45 @@ fn validate_spec(spec: &FieldRef<'_>) -> ErrorList {
 fn validate_key(spec: &FieldRef<'_>) -> Option<Error> {
     let (stub, key, proof) =
         (spec.field("stubPKCS10Request"), spec.field("pkixPublicKey"), spec.field("proofOfPossession"));
-    let (holder, fault) = match (stub.text(), key.text(), proof.text()) {
-        (text, "", "") if !text.is_empty() => (&stub, pod_request::stub_fault as fn(&[u8]) -> Option<KeyFault>),
-        ("", text, proof) if !text.is_empty() && !proof.is_empty() => (&key, pod_request::public_key_fault as _),
+    match (stub.text(), key.text(), proof.text()) {
+        (text, "", "") if !text.is_empty() => validate_stub(&stub),
+        ("", text, proof) if !text.is_empty() && !proof.is_empty() => validate_public_key(spec),
         _ => {
             let why = "exactly one of (stubPKCS10Request) or (pkixPublicKey, proofOfPossession) must be set";
-            return Some(Error::invalid_omitted(spec.path(), why));
+            Some(Error::invalid_omitted(spec.path(), why))
         }
-    };
-    let der = base64::decode(holder.text()).unwrap_or_default();
-    if der.len() > KEY_BYTES_MAX {
-        return Some(holder.too_long(KEY_BYTES_MAX as i64));
     }
-    let KeyFault { shown, why } = fault(&der)?;
+}
+
+fn validate_stub(stub: &FieldRef<'_>) -> Option<Error> {
+    let der = bytes(stub);
+    if der.len() > KEY_BYTES_MAX {
+        return Some(stub.too_long(KEY_BYTES_MAX as i64));
+    }
+    let KeyFault { shown, why } = pod_request::stub_fault(&der)?;
     Some(match shown {
-        Some(shown) => Error::invalid(holder.path(), shown, why),
-        None => Error::invalid_omitted(holder.path(), why),
+        Some(shown) => Error::invalid(stub.path(), shown, why),
+        None => Error::invalid_omitted(stub.path(), why),
     })
+}
+
+fn validate_public_key(spec: &FieldRef<'_>) -> Option<Error> {
+    let (key, proof) = (spec.field("pkixPublicKey"), spec.field("proofOfPossession"));
+    let (der, signed) = (bytes(&key), bytes(&proof));
+    for (field, bytes) in [(&key, &der), (&proof, &signed)] {
+        if bytes.len() > KEY_BYTES_MAX {
+            return Some(field.too_long(KEY_BYTES_MAX as i64));
+        }
+    }
+    if let Some(KeyFault { shown, why }) = pod_request::public_key_fault(&der) {
+        return Some(Error::invalid(key.path(), shown.unwrap_or_else(|| key.text().to_owned()), why));
+    }
+    let is_proven = pod_request::is_proven(&der, spec.field("podUID").text(), &signed);
+    (!is_proven).then(|| Error::invalid_omitted(proof.path(), "could not verify proof-of-possession signature"))
+}
+
+fn bytes(field: &FieldRef<'_>) -> Vec<u8> {
+    base64::decode(field.text()).unwrap_or_default()
 }
 
 /// The outcome of a request: the type of a condition that is true.
@@ -214,7 +236,10 @@ fn validate_status(new: &Value, old: &Value) -> ErrorList {
     let unless = |holds: bool, why: &str| (!holds).then(|| Error::invalid_omitted(status.path(), why));
     let fault = match (outcome(old), outcome(new)) {
         (Some(_), _) => unless(is_same, "immutable after PodCertificateRequest is issued, denied, or failed"),
-        (None, Some(ISSUED)) => validate_issued(&root),
+        (None, Some(ISSUED)) => {
+            errors.extend(validate_issued(&root));
+            None
+        }
         (None, Some(_)) => {
             let others = ["certificateChain", "notBefore", "beginRefreshAt", "notAfter"];
             let has_others = others.iter().any(|name| status.field(name).is_set());
@@ -255,26 +280,68 @@ fn validate_outcomes(list: &FieldRef<'_>) -> ErrorList {
 }
 
 /// Checks that the certificate is for the requested key, and that the times in the status are consistent with it.
-fn validate_issued(root: &FieldRef<'_>) -> Option<Error> {
+fn validate_issued(root: &FieldRef<'_>) -> ErrorList {
     let (spec, status) = (root.field("spec"), root.field("status"));
     let chain = status.field("certificateChain");
     if chain.text().len() > CHAIN_BYTES_MAX {
-        return Some(chain.too_long(CHAIN_BYTES_MAX as i64));
+        return chain.too_long(CHAIN_BYTES_MAX as i64).into();
     }
-    let stub = base64::decode(spec.field("stubPKCS10Request").text()).unwrap_or_default();
-    let Validity { not_before, not_after } = match pod_request::issued(chain.text(), &stub) {
-        Ok(validity) => validity,
-        Err(why) => return Some(chain.invalid(why.to_string())),
+    let issued = match Chain::read(chain.text()) {
+        Ok(issued) => issued,
+        Err(why) => return chain.invalid(why.to_string()).into(),
     };
-    let (from, until, refresh) = (status.field("notBefore"), status.field("notAfter"), status.field("beginRefreshAt"));
-    for field in [&from, &until] {
-        if !field.is_set() {
-            return Some(field.required("must be present and consistent with the issued certificate"));
+    let name_faults = issued.name_faults.iter();
+    let mut errors: ErrorList =
+        name_faults.map(|(name, fault)| Error::invalid(chain.path(), name.as_str(), *fault)).collect();
+    if let Some(error) = validate_issued_key(&issued, &spec, &chain) {
+        errors.push(error);
+        return errors;
+    }
+    for (name, why) in [
+        ("notBefore", "must be present and consistent with the issued certificate"),
+        ("notAfter", "must be present and consistent with the issued certificate"),
+        ("beginRefreshAt", "must be present and in the range [notbefore+10min, notafter-10min]"),
+    ] {
+        let time = status.field(name);
+        if !time.is_set() {
+            errors.push(time.required(why));
         }
     }
-    if !refresh.is_set() {
-        return Some(refresh.required("must be present and in the range [notbefore+10min, notafter-10min]"));
+    if errors.is_empty() {
+        errors.extend(validate_times(issued.validity, &spec, &status));
     }
+    if errors.is_empty()
+        && let Err(why) = issued.check_others()
+    {
+        errors.push(chain.invalid(why.to_string()));
+    }
+    errors
+}
+
+/// Checks that the first certificate is for the key of the request.
+fn validate_issued_key(issued: &Chain, spec: &FieldRef<'_>, chain: &FieldRef<'_>) -> Option<Error> {
+    let (stub, key) = (spec.field("stubPKCS10Request"), spec.field("pkixPublicKey"));
+    let (holder, is_for, why) = if stub.is_empty() {
+        (&key, issued.is_for_key(&bytes(&key)), "must be a valid PKIX-serialized public key")
+    } else {
+        (&stub, issued.is_for_request(&bytes(&stub)), "must be a valid PKCS#10 CSR")
+    };
+    match is_for {
+        Some(true) => None,
+        Some(false) => Some(chain.invalid("leaf certificate was not issued to the requested public key")),
+        None => Some(Error::invalid_omitted(holder.path(), why)),
+    }
+}
+
+/// Checks the times of the status and of the first certificate, of which the first fault is told.
+fn validate_times(
+    Validity { not_before, not_after }: Validity,
+    spec: &FieldRef<'_>,
+    status: &FieldRef<'_>,
+) -> Option<Error> {
+    const NANOSECONDS: i64 = 1_000_000_000;
+    let (from, until, refresh) = (status.field("notBefore"), status.field("notAfter"), status.field("beginRefreshAt"));
+    let chain = status.field("certificateChain");
     if seconds(&from) != Some(not_before) {
         return Some(from.invalid("must be set to the NotBefore time encoded in the leaf certificate"));
     }
@@ -283,12 +350,13 @@ fn validate_issued(root: &FieldRef<'_>) -> Option<Error> {
     }
     let lifetime = not_after - not_before;
     let max = spec.field("maxExpirationSeconds").int();
+    let shown = lifetime.saturating_mul(NANOSECONDS);
     if lifetime < EXPIRATION_SECONDS_MIN {
-        return Some(Error::invalid_omitted(chain.path(), "leaf certificate lifetime must be >= 1 hour"));
+        return Some(Error::invalid(chain.path(), shown, "leaf certificate lifetime must be >= 1 hour"));
     }
     if lifetime > max {
         let why = format!("leaf certificate lifetime must be <= spec.maxExpirationSeconds ({max})");
-        return Some(Error::invalid_omitted(chain.path(), why));
+        return Some(Error::invalid(chain.path(), shown, why));
     }
     let begin = seconds(&refresh).unwrap_or_default();
     if begin < not_before + REFRESH_SECONDS_MIN {

@@ -12,13 +12,13 @@ use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 use crate::meta::names;
 use crate::types;
-use crate::value::{Map, Value, go_quote, json};
+use crate::value::{Map, Value, go_quote};
 use crate::work;
 
 use crate::kinds::features::{self, Feature};
 use crate::kinds::network::addresses::{check_prefix, parse_lenient_prefix, prefix_warnings};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{Action, CONNECTING_VERBS, Kind, Part, declared, defaults, metadata, prepare, resources};
+use crate::kinds::{Action, CONNECTING_VERBS, Kind, Part, declared, defaults, metadata, nodes, prepare, resources};
 
 /// The maximum length in bytes of a feature's name.
 const FEATURE_BYTES_MAX: usize = 253;
@@ -27,7 +27,6 @@ const FEATURES: [Feature; 3] = [
     Feature::new(Gate::NodeDeclaredFeatures, &["status.declaredFeatures"]),
     Feature::new(Gate::InPlacePodVerticalScalingSchedulerPreemption, &["spec.podPreemptionPolicy"]),
 ];
-const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 pub static KINDS: [&Kind; 1] = [&Kind {
     plural: "nodes",
@@ -102,6 +101,7 @@ impl Strategy for Node {
             _ => validate(version.minor, new),
         };
         errors.extend(metadata::validate_update(new, old));
+        errors.extend(nodes::validate_annotations(new));
         for name in ["capacity", "allocatable"] {
             errors.extend(validate_quantities(new, name));
         }
@@ -139,6 +139,7 @@ impl Strategy for Node {
 /// Validates a node, independently of its previous state.
 fn validate(minor: Minor, object: &Value) -> ErrorList {
     let mut errors = metadata::validate(object, false, names::name_is_dns1123_subdomain);
+    errors.extend(nodes::validate_annotations(object));
     errors.extend(validate_taints(object));
     for name in ["capacity", "allocatable"] {
         errors.extend(validate_quantities(object, name));
@@ -192,48 +193,8 @@ fn set_addresses(node: &mut Value) {
 }
 
 fn validate_taints(node: &Value) -> ErrorList {
-    let mut errors = ErrorList::new();
     // The path is wrong, as in the reference.
-    let metadata = Path::new("metadata");
-    let taints = metadata.child("taints");
-    let mut seen = BTreeSet::new();
-    for (index, taint) in node.items_at(&["spec", "taints"]).iter().enumerate() {
-        let path = taints.index(index);
-        let text = |name: &str| taint.str_at(&[name]);
-        let (key, value, effect) = (text("key"), text("value"), text("effect"));
-        let faults = names::is_qualified_name(key).into_iter();
-        errors.extend(faults.map(|fault| Error::invalid(&path.child("key"), key, fault)));
-        let faults = names::is_valid_label_value(value);
-        if !faults.is_empty() {
-            errors.push(Error::invalid(&path.child("value"), value, faults.join(";")));
-        }
-        match effect {
-            "" => errors.push(Error::required(&path.child("effect"), "")),
-            _ if !EFFECTS.contains(&effect) => {
-                errors.push(Error::not_supported(&path.child("effect"), effect, &EFFECTS));
-            }
-            _ => {}
-        }
-        if !seen.insert((effect, key)) {
-            let added = taint.get("timeAdded").unwrap_or(&Value::Null);
-            let shown = show(&[
-                ("Key", Value::from(key)),
-                ("Value", Value::from(value)),
-                ("Effect", Value::from(effect)),
-                ("TimeAdded", added.clone()),
-            ]);
-            let mut error = Error::duplicate(&path, Value::Null).shown_as(shown);
-            error.detail = "taints must be unique by key and effect pair".to_owned();
-            errors.push(error);
-        }
-    }
-    errors
-}
-
-/// Formats a struct as field errors show it, with the names of Go's internal types.
-fn show(fields: &[(&str, Value)]) -> String {
-    let fields = fields.iter().map(|(name, value)| format!("\"{name}\":{}", json::encode_to_string(value)));
-    format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
+    nodes::validate_taints(node.items_at(&["spec", "taints"]), &metadata::METADATA.child("taints"))
 }
 
 /// Validates the amounts of a list of resources, such as that they are not negative.
@@ -356,7 +317,7 @@ fn validate_addresses(node: &Value) -> ErrorList {
     });
     let error = |(index, address): (usize, &Value)| {
         let text = |name: &str| Value::from(address.str_at(&[name]));
-        let shown = show(&[("Type", text("type")), ("Address", text("address"))]);
+        let shown = nodes::show(&[("Type", text("type")), ("Address", text("address"))]);
         Error::duplicate(&path.index(index), Value::Null).shown_as(shown)
     };
     repeated.map(error).collect()

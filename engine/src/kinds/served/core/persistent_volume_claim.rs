@@ -243,8 +243,8 @@ fn validate_size(minor: Minor, new: &Value, old: &Value) -> Option<Error> {
         requests = resources.child("requests");
         requests.child("storage")
     };
-    // A recovery that has begun may continue.
-    let is_resized = |name: &str| old.at(&["status", name]).and_then(|list| list.get("storage")).is_some();
+    // A recovery that has begun, of whatever resource, may continue.
+    let is_resized = |name: &str| old.at(&["status", name]).is_some_and(|list| !list.is_null());
     let recovers = ["allocatedResources", "allocatedResourceStatuses"].into_iter().any(is_resized);
     if !minor.opens(Gate::RecoverVolumeExpansionFailure) && !recovers {
         let is_smaller = size.0 < size.1;

@@ -6,10 +6,10 @@ use crate::crd::{SelectorForm, ServedVersion};
 use crate::kinds::strategy::{Strategy, Subresource, Table};
 use crate::kinds::workloads::{self, cells, selector, status, template};
 use crate::kinds::{Kind, Part, checks, defaults, metadata, pod, prepare};
-use crate::meta::field::ErrorList;
+use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
-use crate::value::Value;
+use crate::value::{Map, Value};
 
 pub static KINDS: [&Kind; 1] = [&Kind {
     plural: "replicationcontrollers",
@@ -73,10 +73,12 @@ impl Strategy for ReplicationController {
         old: &Value,
     ) -> ErrorList {
         let mut errors = metadata::validate_update(new, old);
-        errors.extend(match subresource {
-            Subresource::Status => status::validate_replicas(new, &[]),
-            _ => validate_spec(new, &template::options(version.minor, new, Some(old))),
-        });
+        if subresource == Subresource::Status {
+            errors.extend(status::validate_replicas(new, &[]));
+            return errors;
+        }
+        errors.extend(validate_spec(new, &template::options(version.minor, new, Some(old))));
+        errors.extend(validate_not_convertible(new, old));
         errors
     }
 
@@ -134,6 +136,29 @@ fn set_labels(controller: &mut Value) {
     }
 }
 
+/// What annotations of the old object forbid: they name fields that another form of it could not say.
+fn validate_not_convertible(new: &Value, old: &Value) -> ErrorList {
+    const PREFIX: &str = "non-convertible.kubernetes.io";
+    let mut errors = ErrorList::new();
+    let annotations = old.at(&["metadata", "annotations"]).and_then(Value::as_object);
+    for (key, value) in annotations.into_iter().flat_map(Map::iter).filter(|(key, _)| key.starts_with(PREFIX)) {
+        let Some((_, field)) = key.split_once('/').filter(|(_, field)| !field.contains('/')) else { continue };
+        if !field.contains("selector") {
+            let mut error = Error::not_found(&Path::new(field), value.clone());
+            error.detail = "unknown non-convertible field".to_owned();
+            errors.push(error);
+            continue;
+        }
+        let (root, old_root) = (FieldRef::root(new), FieldRef::root(old));
+        let (spec, old_spec) = (root.field("spec"), old_root.field("spec"));
+        let set = spec.field("selector");
+        if set.value() != old_spec.field("selector").value() {
+            errors.push(set.invalid("cannot update non-convertible selector"));
+        }
+    }
+    errors
+}
+
 fn validate_spec(controller: &Value, options: &template::PodValidationOptions) -> ErrorList {
     let root = FieldRef::root(controller);
     let spec = root.field("spec");
@@ -156,4 +181,31 @@ fn validate_spec(controller: &Value, options: &template::PodValidationOptions) -
     }
     errors.extend(template::validate_running(&template, options, "ReplicationController"));
     errors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object;
+
+    #[test]
+    fn annotations_say_which_fields_do_not_change() {
+        let controller = |key: &str, selector: &str| {
+            object! {
+                "metadata" => object! { "annotations" => object! { key => "x" } },
+                "spec" => object! { "selector" => object! { "a" => selector } },
+            }
+        };
+        let told = |key: &str, selector: &str| {
+            validate_not_convertible(&controller(key, selector), &controller(key, "b")).aggregate()
+        };
+        let of_selector = "non-convertible.kubernetes.io/spec.selector";
+        assert_eq!(told(of_selector, "b"), "");
+        assert_eq!(
+            told(of_selector, "c"),
+            r#"spec.selector: Invalid value: {"a":"c"}: cannot update non-convertible selector"#
+        );
+        assert_eq!(told("non-convertible.kubernetes.io/x", "b"), r#"x: Not found: "x": unknown non-convertible field"#);
+        assert_eq!(told("non-convertible.kubernetes.io", "c"), "");
+    }
 }

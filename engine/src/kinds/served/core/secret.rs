@@ -140,27 +140,8 @@ fn validate_json(object: &Value, key: &str) -> ErrorList {
     Error::invalid(&at, "<secret contents redacted>", fault).into()
 }
 
-/// Why a secret's certificate and key cannot be used, as far as their format shows.
+/// Why a server of TLS could not use a secret's certificate and key.
 fn pair_fault(secret: &Value) -> Option<String> {
-    const SKIPPED: &str = "input after skipping PEM blocks of the following types:";
     let pem = |key: &str| base64::decode(secret.str_at(&["data", key])).unwrap_or_default();
-    let (certificates, keys) = (certificates::blocks(&pem("tls.crt")), certificates::blocks(&pem("tls.key")));
-    let labels = |blocks: &[certificates::PemBlock]| {
-        blocks.iter().map(|block| block.label.clone()).collect::<Vec<_>>().join(" ")
-    };
-    if certificates.is_empty() {
-        return Some("tls: failed to find any PEM data in certificate input".to_owned());
-    }
-    if !certificates.iter().any(|block| block.label == "CERTIFICATE") {
-        let labels = labels(&certificates);
-        return Some(format!("tls: failed to find \"CERTIFICATE\" PEM block in certificate {SKIPPED} [{labels}]"));
-    }
-    if keys.is_empty() {
-        return Some("tls: failed to find any PEM data in key input".to_owned());
-    }
-    let is_key = |block: &certificates::PemBlock| block.label == "PRIVATE KEY" || block.label.ends_with(" PRIVATE KEY");
-    (!keys.iter().any(is_key)).then(|| {
-        let labels = labels(&keys);
-        format!("tls: failed to find PEM block with type ending in \"PRIVATE KEY\" in key {SKIPPED} [{labels}]")
-    })
+    certificates::check_pair(&pem("tls.crt"), &pem("tls.key")).err().map(|error| error.to_string())
 }

@@ -123,8 +123,10 @@ impl Forgiven {
         let root = FieldRef::root(old);
         let spec = root.field("spec");
         let has_bad_secret = |tls: FieldRef<'_>| !check_secret_name(&tls.field("secretName")).is_empty();
+        // By the strict names of services, whichever are allowed otherwise, as in the reference.
         let is_bad_wildcard = |rule: FieldRef<'_>| {
-            rule.field("host").text().contains('*') && !check_http(&rule.field("http"), service_names).is_empty()
+            let is_wildcard = rule.field("host").text().contains('*');
+            is_wildcard && !check_http(&rule.field("http"), names::is_dns1035_label).is_empty()
         };
         let (secrets, rules) = (spec.field("tls"), spec.field("rules"));
         Forgiven {
@@ -337,5 +339,29 @@ fn hosts(object: &Value) -> String {
         text if text.is_empty() => "*".to_owned(),
         text if has_more => format!("{text} + {} more...", rules.len() - HOSTS_SHOWN_MAX),
         text => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::yaml;
+
+    #[test]
+    fn rules_for_wildcards_are_forgiven_by_strict_names() {
+        let read = |host: &str, service: &str, path: &str| {
+            let text = format!(
+                "{{metadata: {{name: a, namespace: b}}, spec: {{rules: [{{host: '{host}', http: {{paths: [{{path: '{path}', \
+                 pathType: Exact, backend: {{service: {{name: {service}, port: {{number: 80}}}}}}}}]}}}}]}}}}"
+            );
+            yaml::decode(text.as_bytes()).expect("YAML")
+        };
+        let is_forgiven = |host: &str, service: &str| {
+            let old = read(host, service, "/");
+            validate(Minor::NEWEST, &read(host, service, "x"), Some(&old)).is_empty()
+        };
+        assert!(is_forgiven("*.a.b", "1a"));
+        assert!(!is_forgiven("*.a.b", "a"));
+        assert!(!is_forgiven("a.b", "1a"));
     }
 }

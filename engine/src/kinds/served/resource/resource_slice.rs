@@ -141,7 +141,18 @@ impl Strategy for ResourceSlice {
     }
 
     fn tells_empty(&self) -> &'static [&'static [&'static str]] {
-        &[&["spec", "sharedCounters"], &["spec", "devices"]]
+        &[
+            &["spec", "sharedCounters"],
+            &["spec", "devices"],
+            &["spec", "devices", "*", "attributes", "*", "bools"],
+            &["spec", "devices", "*", "attributes", "*", "ints"],
+            &["spec", "devices", "*", "attributes", "*", "strings"],
+            &["spec", "devices", "*", "attributes", "*", "versions"],
+            &["spec", "devices", "*", "basic", "attributes", "*", "bools"],
+            &["spec", "devices", "*", "basic", "attributes", "*", "ints"],
+            &["spec", "devices", "*", "basic", "attributes", "*", "strings"],
+            &["spec", "devices", "*", "basic", "attributes", "*", "versions"],
+        ]
     }
 
     fn returns_deleted(&self) -> bool {
