@@ -253,7 +253,7 @@ impl Holdings<'_> {
     }
 }
 
-pub(super) fn find<'s>(snapshot: &'s Snapshot, key: &'s str) -> Option<&'s store::Stored> {
+pub(super) fn find<'s>(snapshot: &'s Snapshot, key: &str) -> Option<&'s store::Stored> {
     snapshot.range(key, None).next().filter(|stored| *stored.key == *key).map(|stored| &**stored)
 }
 
