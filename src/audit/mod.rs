@@ -98,7 +98,7 @@ static DETAILS: Layout = Struct(&[
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuditStage {
     RequestReceived,
-    /// Watches only: the response headers are sent, the events follow.
+    /// Watches, connections and early refusals only: the response headers are sent.
     ResponseStarted,
     ResponseComplete,
     /// Known to policies; no request of this server ends in this stage.
@@ -230,6 +230,11 @@ impl AuditEvent {
             end.make_object().insert("annotations", Value::Object(annotations));
         }
         end
+    }
+
+    /// Whether another line follows the one for [`AuditStage::ResponseStarted`] that tells people the same.
+    fn goes_on_unseen(&self) -> bool {
+        self.refused_early.is_empty() && self.verb != "watch"
     }
 
     /// A line such as `list /api/v1/pods 200 1.2 ms jane kubectl/v1.37`, followed by the reason of
@@ -378,6 +383,7 @@ impl Log {
             (LineFormat::Json, _) => event.line(stage, extent, now),
             (LineFormat::Legacy, _) => event.legacy_line(stage),
             (LineFormat::Brief, AuditStage::RequestReceived) => return,
+            (LineFormat::Brief, AuditStage::ResponseStarted) if event.goes_on_unseen() => return,
             (LineFormat::Brief, _) => event.brief_line(stage, now),
         };
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);

@@ -150,7 +150,7 @@ pub(super) fn failed_authorization(exchange: &Exchange, why: &str) -> Response<B
 
 /// Whether an answer of `size_bytes` is compressed.
 fn is_compressed(exchange: &Exchange, size_bytes: usize) -> bool {
-    size_bytes > GZIP_THRESHOLD_BYTES && negotiate::accepts_gzip(&exchange.accept_encoding)
+    exchange.is_compressed && size_bytes > GZIP_THRESHOLD_BYTES && negotiate::accepts_gzip(&exchange.accept_encoding)
 }
 
 /// A list as JSON, as it is taken by its client.

@@ -38,9 +38,9 @@ impl EarlyRefusals {
         *head.uri_mut() = request.uri().clone();
         *head.headers_mut() = request.headers().clone();
         *head.extensions_mut() = request.extensions().clone();
-        let (exchange, _) = Exchange::read(head);
+        let (mut exchange, _) = Exchange::read(head);
         let target = path::parse(&exchange.path).ok();
-        if let Some(refusal) = self.wrong_timeout(&exchange, target.as_ref()) {
+        if let Some(refusal) = self.wrong_timeout(&mut exchange, target.as_ref()) {
             return refusal;
         }
         let attempted = attempted(request.headers(), &exchange.query, certified);
@@ -48,16 +48,17 @@ impl EarlyRefusals {
     }
 
     /// The answer to a request with a timeout that makes no sense; `None` for any other, and for one that goes on for as
-    /// long as it takes.
-    pub(super) fn wrong_timeout(&self, exchange: &Exchange, target: Option<&Target>) -> Option<Response<Body>> {
+    /// long as it takes. It tells nothing of what authentication found, which comes later in kube-apiserver.
+    pub(super) fn wrong_timeout(&self, exchange: &mut Exchange, target: Option<&Target>) -> Option<Response<Body>> {
         // A path that can't be read is refused for that.
-        target?;
+        let target = target.filter(|target| !matches!(target, Target::Undetermined))?;
         let error = exchange.query.timeout().err()?;
-        if classify::kind(exchange, target) == RequestKind::LongRunning {
+        if classify::kind(exchange, Some(target)) == RequestKind::LongRunning {
             return None;
         }
+        exchange.forget_authentication();
         let why = format!("invalid timeout specified in the request URL - {error}");
-        Some(self.refuse(exchange, target, &Status::bad_request(&why), why))
+        Some(self.refuse(exchange, Some(target), &Status::bad_request(&why), why))
     }
 
     /// Answers the request, and writes its one line; `why` is for people.

@@ -48,6 +48,8 @@ pub(super) struct Exchange {
     pub query: Query,
     pub accept: String,
     pub accept_encoding: String,
+    /// Whether the server compresses answers for clients that accept it.
+    pub is_compressed: bool,
     pub content_type: String,
     pub user_agent: String,
     pub if_none_match: String,
@@ -93,6 +95,7 @@ impl Exchange {
             query: Query::parse(parts.uri.query().unwrap_or_default()),
             accept: text(&parts.headers, header::ACCEPT),
             accept_encoding: text(&parts.headers, header::ACCEPT_ENCODING),
+            is_compressed: true,
             content_type: text(&parts.headers, header::CONTENT_TYPE),
             user_agent: text(&parts.headers, header::USER_AGENT),
             if_none_match: text(&parts.headers, header::IF_NONE_MATCH),
@@ -132,10 +135,16 @@ impl Exchange {
         if !names_many || !matches!(verb, Verb::List | Verb::Watch) {
             return Cow::Borrowed(&path.name);
         }
-        let Ok(options) = ListOptions::decode(&self.query) else { return Cow::Borrowed("") };
-        let fields = FieldSelector::parse(&options.field_selector).ok();
-        let name = fields.as_ref().and_then(|fields| fields.requires_exact("metadata.name"));
-        Cow::Owned(name.filter(|name| names::is_path_segment(name, false).is_empty()).unwrap_or_default().to_owned())
+        Cow::Owned(self.selected_name().unwrap_or_default())
+    }
+
+    /// The one name that the options of a list select; `None` also if any of them can't be read.
+    fn selected_name(&self) -> Option<String> {
+        let options = ListOptions::decode(&self.query).ok()?;
+        let fields = FieldSelector::parse(&options.field_selector).ok()?;
+        let name = fields.requires_exact("metadata.name")?;
+        LabelSelector::parse(&options.label_selector).ok()?;
+        names::is_path_segment(name, false).is_empty().then(|| name.to_owned())
     }
 
     /// What a list, a watch or a deletion of a collection selects, as far as that can be read: also beside options that
@@ -189,6 +198,12 @@ impl Exchange {
     /// Keeps memory reserved until the request is answered.
     pub fn hold(&self, reserved: Reservation) {
         self.reserved.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(reserved);
+    }
+
+    /// Drops what authentication told for the client and the audit log.
+    pub fn forget_authentication(&mut self) {
+        self.authentication.clear();
+        self.warnings = Mutex::default();
     }
 
     /// Passes the request's observer to `tell`, if there is one.
@@ -341,5 +356,7 @@ mod tests {
         assert_eq!(told(&format!("/api/v1/namespaces/n/pods/a?{selectors}")), ("a".to_owned(), [false, false]));
         // The name comes from options that are read as a whole, the selectors do not.
         assert_eq!(told(&format!("/api/v1/pods?limit=x&{selectors}")), (String::new(), [true, true]));
+        let unreadable = "fieldSelector=metadata.name%3Da&labelSelector=%3D%3D";
+        assert_eq!(told(&format!("/api/v1/pods?{unreadable}")), (String::new(), [true, false]));
     }
 }

@@ -214,7 +214,8 @@ impl Observed {
         self.observer.metrics.terminated(route.unwrap_or_default(), code);
     }
 
-    /// The head of the answer is known; for a watch, the second line of the audit log is written.
+    /// The head of the answer is known; for a watch or a connection, the second line of the audit log is
+    /// written.
     pub fn answered(&self, code: u16, size_bytes: Option<u64>) {
         // The first answer counts.
         _ = self.answer.set(ObservedAnswer { code, size_bytes });

@@ -40,11 +40,11 @@ async fn handle(State(app): State<Arc<App>>, request: Request) -> Response<Body>
         asked.notify_one();
     }
     let (mut exchange, body) = Exchange::read(request);
-    if !app.registry.definitions.minor.opens(Gate::ApiResponseCompression) {
-        exchange.accept_encoding.clear();
-    }
+    exchange.is_compressed = app.registry.definitions.minor.opens(Gate::ApiResponseCompression);
     let target = path::parse(&exchange.path).ok();
-    if let Some(refusal) = app.early_refusals().wrong_timeout(&exchange, target.as_ref()) {
+    if exchange.query.timeout().is_err()
+        && let Some(refusal) = app.early_refusals().wrong_timeout(&mut exchange, target.as_ref())
+    {
         return identified(&exchange, refusal);
     }
     let observed = classify::begin(&app.observer, &exchange, target.as_ref());
@@ -69,9 +69,10 @@ async fn work(
     target: Option<Target>,
     body: Body,
 ) -> Response<Body> {
+    let is_change = target.as_ref().is_some_and(|target| changes_one_object(&exchange, &observed, target));
     let answered = metered(&share, respond(&app, &mut exchange, &observed, target, body)).await;
     app.processor.done(&share);
-    let response = answered.unwrap_or_else(|broken| share::broken_off(&exchange, &observed, broken));
+    let response = answered.unwrap_or_else(|broken| share::broken_off(&exchange, &observed, is_change, broken));
     observed.answered(response.status().as_u16(), response.body().size_hint().exact());
     share::while_sent(&app, &share, observed.kind(), identified(&exchange, response))
 }
@@ -106,9 +107,7 @@ async fn respond(
                 Ok(Err(status)) => return answer::denial(exchange, &status),
                 Err(refusal) => return refusal,
             }
-            let took = begun.elapsed();
-            observed.took(|latencies| latencies.impersonation += took);
-            patience = patience.after(took);
+            patience = patience.after(begun.elapsed());
         }
         Err(nameless) => return answer::denial(exchange, &nameless.refuse(constrains_impersonation(app))),
     }
@@ -146,10 +145,17 @@ async fn impersonate(
     let outcome =
         impersonation::impersonate(authorizer, &app.impersonations, &exchange.user, wanted, &attributes).await;
     if constrains_impersonation(app) {
-        let mode = outcome.as_ref().ok().map(Impersonated::mode);
-        app.observer.metrics.impersonated(mode, begun.elapsed());
+        let (mode, took) = (outcome.as_ref().ok().map(Impersonated::mode), begun.elapsed());
+        app.observer.metrics.impersonated(mode, took);
+        exchange.observe(|observed| observed.took(|latencies| latencies.impersonation += took));
     }
     outcome
+}
+
+/// Whether a request changes one object: then the verb itself tells when its time is over.
+fn changes_one_object(exchange: &Exchange, observed: &Observed, target: &Target) -> bool {
+    observed.kind() == RequestKind::Mutating
+        && matches!(target, Target::Resource(path) if !path.name.is_empty() || exchange.method == axum::http::Method::POST)
 }
 
 fn constrains_impersonation(app: &App) -> bool {
@@ -163,7 +169,7 @@ enum Patience {
     Unlimited,
     Limited {
         allowed: Duration,
-        /// Whether the request changes one object: then the verb itself tells when the time is over.
+        /// See [`changes_one_object`].
         is_change: bool,
     },
 }
@@ -176,8 +182,7 @@ impl Patience {
         // A wrong one has been refused.
         let wanted = exchange.query.timeout().ok().flatten().unwrap_or(Duration::MAX);
         let allowed = wanted.min(app.limits.request_timeout);
-        let is_change = observed.kind() == RequestKind::Mutating
-            && matches!(target, Target::Resource(path) if !path.name.is_empty() || exchange.method == axum::http::Method::POST);
+        let is_change = changes_one_object(exchange, observed, target);
         let allowed = if is_change { allowed.min(CHANGE_TIMEOUT_MAX) } else { allowed };
         Patience::Limited { allowed, is_change }
     }
@@ -212,11 +217,8 @@ async fn within_limits<T>(
     if let Some(share) = share {
         share.set_deadline(Instant::now() + allowed);
     }
-    timeout(allowed, patience::holding(Arc::new(permit), work)).await.map_err(|_| {
-        observed.terminated(504);
-        let why = "request did not complete within requested timeout - context deadline exceeded";
-        if is_change { answer::status(exchange, &Status::timeout(why)) } else { answer::timed_out(exchange) }
-    })
+    let answered = timeout(allowed, patience::holding(Arc::new(permit), work)).await;
+    answered.map_err(|_| share::out_of_time(exchange, observed, is_change))
 }
 
 async fn answer(app: &App, exchange: &Exchange, target: Target, body: Body) -> Response<Body> {

@@ -78,8 +78,8 @@ impl Drop for AbortOnDrop {
     }
 }
 
-/// The answer to a request that was broken off.
-pub(super) fn broken_off(exchange: &Exchange, observed: &Observed, broken: Broken) -> Response<Body> {
+/// The answer to a request that was broken off; `is_change` is whether it changes one object.
+pub(super) fn broken_off(exchange: &Exchange, observed: &Observed, is_change: bool, broken: Broken) -> Response<Body> {
     match broken {
         Broken::Ended(Ended::Overload) => too_many_requests(exchange, observed),
         Broken::Ended(Ended::Budget) => {
@@ -87,18 +87,22 @@ pub(super) fn broken_off(exchange: &Exchange, observed: &Observed, broken: Broke
             let why = format!("request did not complete within {} s of processor time", BUDGET.as_secs());
             answer::status(exchange, &Status::timeout(&why))
         }
-        Broken::Ended(ended @ (Ended::Deadline | Ended::Cancelled)) => {
-            // Clients that disconnected are not counted.
-            if ended == Ended::Deadline {
-                observed.terminated(504);
-            }
-            answer::status(exchange, &Status::timeout("request did not complete within the allotted timeout"))
-        }
+        Broken::Ended(Ended::Deadline) => out_of_time(exchange, observed, is_change),
+        // Nobody gets it, and it is not counted.
+        Broken::Ended(Ended::Cancelled) => answer::timed_out(exchange),
         Broken::Panicked(_) => {
             tracing::error!(audit_id = exchange.audit_id, "a request panicked");
             answer::text(exchange, 500, PANICKED)
         }
     }
+}
+
+/// The answer to a request that was not answered in time; `is_change` is whether it changes one object: then the verb
+/// itself tells so.
+pub(super) fn out_of_time(exchange: &Exchange, observed: &Observed, is_change: bool) -> Response<Body> {
+    const CHANGE_ENDED: &str = "request did not complete within requested timeout - context deadline exceeded";
+    observed.terminated(504);
+    if is_change { answer::status(exchange, &Status::timeout(CHANGE_ENDED)) } else { answer::timed_out(exchange) }
 }
 
 /// The answer if there is no room for a request.

@@ -223,7 +223,8 @@ impl Registry {
         }
         let asked = asked.filter(|_| !options.dry_run);
         // Where its finalizers go as the options say, it is not stored without them.
-        let unmarked = (asked.is_some() && !finalizers(&old).is_empty()).then(|| old.clone());
+        let may_lose_them = || finalizers(&old).iter().any(|name| [ORPHAN, FOREGROUND].contains(&name.as_str()));
+        let unmarked = (asked.is_some() && may_lose_them()).then(|| old.clone());
         let mut marked = old;
         let graceful = match self.grace(target, options, &mut marked) {
             Grace::Pending => return Ok(Some(Deletion::Stays(marked))),

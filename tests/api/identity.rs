@@ -151,6 +151,7 @@ fn a_wrong_timeout_is_told_to_anyone_and_has_one_line_without_a_user() {
         assert_eq!(event["responseStatus"]["message"], message);
     }
     assert_eq!(get(&server, "/api/v1/namespaces?watch=1&timeout=soon", None, "").status, 401);
+    assert_eq!(server.send("GET", "/api/v1/watch?timeout=soon", &[], None).status, 500);
 }
 
 #[test]

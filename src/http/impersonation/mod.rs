@@ -229,7 +229,7 @@ struct ModeChecks<'a> {
     authorizer: &'a dyn Authorizer,
     mode: Mode,
     requestor: &'a UserInfo,
-    /// Whether a refusal tells an error of the authorizer.
+    /// Whether a refusal tells an error of the authorizer: since there are several modes.
     tells_errors: bool,
 }
 
@@ -244,11 +244,16 @@ impl ModeChecks<'_> {
         }
         let mut user = wanted.clone();
         self.check_name(wanted, &mut user).await?;
-        if !wanted.uid.is_empty() {
-            self.check_part("uids", "", &wanted.uid).await?;
+        // Before there were modes, the uid came last.
+        let uid_comes_last = !self.tells_errors;
+        if !uid_comes_last {
+            self.check_uid(&wanted.uid).await?;
         }
         self.check_groups(&wanted.groups).await?;
         self.check_extra(&wanted.extra).await?;
+        if uid_comes_last {
+            self.check_uid(&wanted.uid).await?;
+        }
         let added = if user.name == ANONYMOUS {
             Some(UNAUTHENTICATED)
         } else {
@@ -347,6 +352,10 @@ impl ModeChecks<'_> {
     /// The API group of users and groups.
     fn user_group(&self) -> &'static str {
         if self.is_constrained() { AUTHENTICATION } else { "" }
+    }
+
+    async fn check_uid(&self, uid: &str) -> Result<(), Status> {
+        if uid.is_empty() { Ok(()) } else { self.check_part("uids", "", uid).await }
     }
 
     async fn authorize(&self, attributes: &Attributes<'_>) -> Result<(), Status> {

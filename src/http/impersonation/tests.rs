@@ -182,6 +182,20 @@ fn a_refusal_tells_the_error_of_an_authorizer_unless_the_server_is_older() {
 }
 
 #[test]
+fn before_there_were_modes_the_uid_came_last() {
+    let jane = UserInfo::authenticated("jane", vec![]);
+    let wanted = UserInfo { groups: vec!["dev".to_owned()], uid: "u".to_owned(), ..UserInfo::default() };
+    let request = Attributes::Path { verb: "get", path: "/version" };
+    let refusal = |constrains| {
+        let authorizer = (&Refuses::default() as &dyn Authorizer, constrains);
+        let refusal = impersonate(authorizer, &LastModes::default(), &jane, &wanted, &request).now_or_never();
+        refusal.expect("it is asked at once").expect_err("it refuses").message
+    };
+    assert!(refusal(true).contains("uids"), "{}", refusal(true));
+    assert!(refusal(false).contains("groups"), "{}", refusal(false));
+}
+
+#[test]
 fn a_service_account_is_asked_about_as_its_node_by_the_keys_of_what_is_known_of_it() {
     let extra = [(UserInfo::NODE_NAME, "n1"), ("authentication.kubernetes.io/pod-name", "p")];
     let extra = extra.map(|(key, value)| (key.to_owned(), vec![value.to_owned()]));

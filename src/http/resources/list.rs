@@ -118,7 +118,8 @@ pub(super) fn list_options(exchange: &Exchange, target: &Target) -> Result<(List
 
 /// The target of a list in all namespaces, in the one namespace that its field selector names, if it names one.
 ///
-/// Source: `ListPredicate` of `k8s.io/apiserver/pkg/registry/generic/registry/store.go`, release 1.37.
+/// Source: `ListPredicate` of `k8s.io/apiserver/pkg/registry/generic/registry/store.go`, release 1.37, which forgets the
+/// namespace where a list goes on at a token.
 fn narrowed<'t>(target: &'t Target, fields: &FieldSelector) -> Cow<'t, Target> {
     let namespace = fields.requires_exact("metadata.namespace");
     match namespace.filter(|namespace| is_dns1123_label(namespace).is_empty()) {
