@@ -121,7 +121,7 @@ fn is_over(pod: &Value) -> bool {
 /// Whether a pod's spec was changed so that it may use less, or be in other scopes, from then on: it was resized, or has
 /// a deadline.
 fn is_changed(pod: &Value) -> bool {
-    let was_written = pod.at(&["metadata", "generation"]).and_then(Value::as_i64) != Some(1);
+    let was_written = pod.at(&["metadata", "generation"]).and_then(Value::as_i64).is_some_and(|times| times > 1);
     let lists = ["containerStatuses", "initContainerStatuses"];
     let mut statuses = lists.iter().flat_map(|list| pod.items_at(&["status", list]));
     was_written && (is_terminating(pod) || statuses.any(|status| status.get("resources").is_some()))

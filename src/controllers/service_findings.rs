@@ -22,6 +22,8 @@ impl FindingEvents {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::object;
     use crate::registry::fixture;
@@ -42,14 +44,17 @@ mod tests {
             message: "m".to_owned(),
         });
         let events = Collection::new("", "events");
-        let event = loop {
-            let snapshot = registry.storage.snapshot(&events, crate::store::At::Newest).await;
-            let first = snapshot.unwrap_or_else(|_| panic!("the store works")).range("", None).next().cloned();
-            match first {
-                Some(stored) => break json::decode(&stored.bytes).expect("it is JSON"),
-                None => tokio::time::sleep(std::time::Duration::from_millis(5)).await,
+        let made = async {
+            loop {
+                let snapshot = registry.storage.snapshot(&events, crate::store::At::Newest).await;
+                let first = snapshot.unwrap_or_else(|_| panic!("the store works")).range("", None).next().cloned();
+                match first {
+                    Some(stored) => break json::decode(&stored.bytes).expect("it is JSON"),
+                    None => tokio::time::sleep(Duration::from_millis(5)).await,
+                }
             }
         };
+        let event: Value = tokio::time::timeout(Duration::from_secs(30), made).await.expect("an event comes");
         let told = ["reason", "action", "type", "reportingComponent"].map(|field| event.str_at(&[field]));
         assert_eq!(told, ["ClusterIPNotAllocated", "ClusterIPAllocation", "Warning", component]);
         assert_eq!(event.items_at(&["metadata", "managedFields"])[0].str_at(&["manager"]), "kube-apiserver");

@@ -101,9 +101,11 @@ impl Registry {
                 Ok(())
             };
             match revised {
-                // Somebody else was faster: it is looked at again a minute later.
-                Err(status) if matches!(status.code, 404 | 409) => {}
-                other => other?,
+                // If somebody else was faster, it is looked at again a minute later, as after any other error.
+                Err(status) if !matches!(status.code, 404 | 409) => {
+                    tracing::warn!(status.message, name = &*stored.key, "an object for flow control can't be revised");
+                }
+                _ => {}
             }
         }
         Ok(())

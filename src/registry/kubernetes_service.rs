@@ -91,7 +91,11 @@ impl Registry {
             && ranges.len() > 1
             && Some(known) == ranges.first()
         {
-            return self.add_ranges(&target, found, ranges).await;
+            // The service `kubernetes` is cared for all the same.
+            if let Err(status) = self.add_ranges(&target, found, ranges).await {
+                tracing::warn!(status.message, "the default range of cluster IPs can't get its second family");
+            }
+            return Ok(());
         }
         let is_deleted = found.at(&["metadata", "deletionTimestamp"]).is_some_and(|time| !time.is_null());
         let mut conditions = found.items_at(&["status", "conditions"]).iter();

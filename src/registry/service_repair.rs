@@ -15,8 +15,8 @@ use crate::meta::Status;
 use crate::store::{self, Collection, Guard, Snapshot, Stored};
 use crate::value::{Map, Value, json};
 
-use super::Registry;
 use super::service_network::{GROUP, Holdings, addresses, find, ports_in, shard_write, shards, stored_ranges};
+use super::{Registry, store_failed};
 
 const OF_ADDRESSES: &str = "ipallocator-repair-controller";
 const OF_PORTS: &str = "portallocator-repair-controller";
@@ -147,12 +147,17 @@ impl Registry {
                 _ => {}
             }
         }
-        for port in held_ports(&service) {
+        // One port may be that of several protocols.
+        for port in held_ports(&service).collect::<BTreeSet<_>>() {
             let told = self.judge_port(state, &mut holdings, (port, &stored.key));
             findings.extend(told.map(|told| finding(stored, &service, (OF_PORTS, "PortAllocation"), told)));
         }
         writes.extend(self.claims(&holdings).await?);
         let collection = Collection::new("", "services");
+        if !findings.is_empty() && !self.is_newest(&collection, stored).await? {
+            // What it had may have been given back since.
+            return Ok(Vec::new());
+        }
         let guard = Guard::Other { collection, key: stored.key.clone(), revision: stored.revision };
         self.write_each(writes, &[guard]).await;
         Ok(findings)
@@ -171,6 +176,13 @@ impl Registry {
         };
         let message = || format!("Port {port} was assigned to multiple services; please recreate service");
         (owner != key && state.has_port(&owner, port)).then(|| ("PortAlreadyAllocated", message()))
+    }
+
+    /// Whether an object is still the one that was read.
+    async fn is_newest(&self, collection: &Collection, stored: &Stored) -> Result<bool, Status> {
+        let newest = self.storage.get(collection, &stored.key).await;
+        let newest = newest.map_err(|error| store_failed(collection, "get", error))?;
+        Ok(newest.is_some_and(|newest| newest.revision == stored.revision))
     }
 
     async fn write_each(&self, writes: Vec<store::Write>, guards: &[Guard]) {
@@ -201,9 +213,10 @@ fn judge_address(
         return (None, Remedy::Nothing);
     };
     let parent = addresses::service_of(&address);
-    let parent_has_it =
-        parent.and_then(|(namespace, name)| state.has_address(&format!("{namespace}/{name}"), &ip.to_string()));
     let is_other = parent != Some((namespace, name));
+    let parent_has_it = parent
+        .filter(|_| is_other)
+        .and_then(|(namespace, name)| state.has_address(&format!("{namespace}/{name}"), &ip.to_string()));
     if is_other && parent_has_it.is_none() {
         let of = format!("the ClusterIP [{family}]: {ip} for Service {namespace}/{name}");
         return (Some(("ClusterIPNotAllocated", format!("{of} has a wrong reference; repairing"))), Remedy::TakeAnew);

@@ -143,7 +143,38 @@ fn time(der: &mut Der<'_>) -> Result<(), CertificateError> {
     } else {
         return Err(CertificateError("unsupported time format"));
     };
-    der.read(tag).map(|_| ()).ok_or(CertificateError(fault))
+    let written = der.read(tag).and_then(|time| str::from_utf8(time.0).ok());
+    let is_time = match tag {
+        UTC_TIME => written.is_some_and(|text| is_time(text, 2, &[8, 10])),
+        _ => written.is_some_and(|text| is_time(text, 4, &[12])),
+    };
+    if is_time { Ok(()) } else { Err(CertificateError(fault)) }
+}
+
+/// Whether a text is a time: a year of some digits, the month, the day, the hour and the minute, maybe the second, so that
+/// there is one of the `lengths` behind the year; and `Z`, or another zone.
+///
+/// Source: `ReadASN1UTCTime` and `ReadASN1GeneralizedTime` of `golang.org/x/crypto/cryptobyte`.
+fn is_time(text: &str, year_digits: usize, lengths: &[usize]) -> bool {
+    let end = text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, zone) = text.split_at(end);
+    let Some((year, rest)) = digits.split_at_checked(year_digits) else { return false };
+    let Ok(year) = year.parse::<i16>() else { return false };
+    // Years of two digits begin in 1969, as far as leap years go.
+    let year = if year_digits > 2 { year } else { year + if year >= 69 { 1900 } else { 2000 } };
+    let parts: Vec<i8> = (0..rest.len() / 2).filter_map(|at| rest[2 * at..][..2].parse().ok()).collect();
+    let [month, day, hour, minute, ref second @ ..] = parts[..] else { return false };
+    let second = second.first().copied().unwrap_or_default();
+    let is_date = jiff::civil::DateTime::new(year, month, day, hour, minute, second, 0).is_ok();
+    lengths.contains(&rest.len()) && is_date && is_zone(zone)
+}
+
+/// `Z`, or hours and minutes that are not zero.
+fn is_zone(text: &str) -> bool {
+    let Some(offset) = text.strip_prefix(['+', '-']) else { return text == "Z" };
+    let number = |part: Option<&str>| part.and_then(|part| part.parse::<u8>().ok()).unwrap_or(u8::MAX);
+    let (hours, minutes) = (number(offset.get(..2)), number(offset.get(2..)));
+    offset.len() == 4 && hours <= 24 && minutes < 60 && (hours, minutes) != (0, 0)
 }
 
 /// The key in a SubjectPublicKeyInfo.
@@ -241,6 +272,20 @@ fn check_value(identifier: &[u8], value: &[u8]) -> Result<(), CertificateError> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_are_read_as_go_reads_them() {
+        for good in ["260102030405Z", "2601020304Z", "260102030405+0100", "000229000000Z"] {
+            assert!(is_time(good, 2, &[8, 10]), "{good}");
+        }
+        for bad in
+            ["261302030405Z", "zzzzzzzzzzzzz", "260102030405", "260102030405+0000", "250229000000Z", "26010203Z", ""]
+        {
+            assert!(!is_time(bad, 2, &[8, 10]), "{bad}");
+        }
+        assert!(is_time("20260102030405Z", 4, &[12]));
+        assert!(!is_time("202601020304Z", 4, &[12]));
+    }
 
     #[test]
     fn what_is_not_a_certificate_is_told_in_gos_words() {

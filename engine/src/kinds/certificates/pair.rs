@@ -14,8 +14,6 @@ use super::der::{Der, OCTET_STRING, SEQUENCE, context};
 use super::pem::{PemBlock, blocks};
 use crate::work;
 
-/// The fewest bits of an RSA key, as in Go.
-const RSA_BITS_MIN: u64 = 1024;
 /// Of each number of an RSA key: more than any has.
 const NUMBER_BYTES_MAX: usize = 2048;
 const SEED_BYTES: usize = 32;
@@ -183,7 +181,7 @@ fn rsa(der: &[u8]) -> Option<(&[u8], &[u8])> {
     let number = BigUint::from_bytes_be;
     let (of_p, of_q) = (number(p), number(q));
     // A key of more than two primes is beyond this; nobody has one.
-    let is_one = number(modulus).bits() >= RSA_BITS_MIN && &of_p * &of_q == number(modulus) && {
+    let is_one = &of_p * &of_q == number(modulus) && {
         let product = number(exponent) * number(private);
         let one = BigUint::from(1_u8);
         let is_inverse = |prime: BigUint| prime > one && &product % (prime - 1_u8) == one;

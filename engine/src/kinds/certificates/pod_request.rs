@@ -68,10 +68,16 @@ fn public_key(der: &[u8]) -> Option<SubjectPublicKeyInfo<'_>> {
     (rest.is_empty() && is_readable(&key)).then_some(key)
 }
 
-/// Whether Go reads the key: it knows few curves.
+/// Whether Go reads the key: it knows few curves, and no long exponents.
 fn is_readable(key: &SubjectPublicKeyInfo<'_>) -> bool {
+    /// Of an RSA key; its first bit is the sign.
+    const EXPONENT_BYTES_MAX: usize = 8;
     match key.parsed() {
         Ok(PublicKey::EC(_)) => curve(key).is_some(),
+        Ok(PublicKey::RSA(rsa)) => {
+            let is_positive = rsa.exponent.first().is_some_and(|first| first & 0x80 == 0) && rsa.exponent != [0];
+            is_positive && rsa.exponent.len() <= EXPONENT_BYTES_MAX
+        }
         Ok(_) => true,
         Err(_) => false,
     }

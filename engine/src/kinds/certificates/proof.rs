@@ -36,17 +36,27 @@ mod pss {
     use num_bigint::BigUint;
     use ring::digest::{SHA256, SHA256_OUTPUT_LEN, digest};
 
+    use crate::work;
+
     /// The last byte of what is signed.
     const END: u8 = 0xbc;
+    /// The bits of the largest exponent, as in Go: a longer one takes long to compute with.
+    const EXPONENT_BITS_MAX: u64 = 31;
 
     pub fn is_signed(modulus: &[u8], exponent: &[u8], message: &[u8], signature: &[u8]) -> bool {
-        let (modulus, number) = (BigUint::from_bytes_be(modulus), BigUint::from_bytes_be(signature));
+        let (modulus, exponent) = (BigUint::from_bytes_be(modulus), BigUint::from_bytes_be(exponent));
+        let is_usable = exponent.bits() <= EXPONENT_BITS_MAX && exponent > BigUint::from(1_u8);
+        if !is_usable || !exponent.bit(0) || !modulus.bit(0) {
+            return false;
+        }
+        let number = BigUint::from_bytes_be(signature);
         let bytes = usize::try_from(modulus.bits().div_ceil(8)).unwrap_or(usize::MAX);
         if number >= modulus || signature.len() != bytes {
             return false;
         }
+        work::bytes(bytes * bytes);
         let bits = usize::try_from(modulus.bits()).unwrap_or(usize::MAX) - 1;
-        let encoded = number.modpow(&BigUint::from_bytes_be(exponent), &modulus).to_bytes_be();
+        let encoded = number.modpow(&exponent, &modulus).to_bytes_be();
         let Some(zeros) = bits.div_ceil(8).checked_sub(encoded.len()) else { return false };
         is_encoded([vec![0; zeros], encoded].concat(), bits, message)
     }

@@ -22,6 +22,8 @@ const CONSUMED_MAX: usize = 2;
 const ATTRIBUTES_MAX: usize = 32;
 /// Of the values of all attributes of a device, each item of a list counted.
 const ATTRIBUTE_VALUES_MAX: usize = 48;
+/// The first minor that knows of lists of values.
+const ATTRIBUTE_LISTS_SINCE: Minor = Minor::of(36);
 const TAINTS_MAX: usize = 16;
 const CONDITIONS_MAX: usize = 4;
 const VALUE_BYTES_MAX: usize = 64;
@@ -193,7 +195,8 @@ fn validate_device(minor: Minor, device: &FieldRef<'_>, (old, is_each_placed): (
         errors.push(Error::invalid(device.path(), Value::Int(count as i64), why));
     }
     let values: usize = attributes.entries().map(|(_, attribute)| count_values(&attribute)).sum();
-    if values > ATTRIBUTE_VALUES_MAX {
+    // Before, an attribute had one value.
+    if values > ATTRIBUTE_VALUES_MAX && minor >= ATTRIBUTE_LISTS_SINCE {
         let why = format!("the total number of attribute values must not exceed {ATTRIBUTE_VALUES_MAX}");
         errors.push(Error::invalid(device.path(), Value::Int(values as i64), why));
     }
