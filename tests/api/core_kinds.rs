@@ -290,7 +290,7 @@ fn events_come_in_pages_whatever_state_will_do() {
         create(&server, CONFIG_MAPS, json!({"metadata": {"name": name}}));
     }
     let whole = get(&server, &format!("{CONFIG_MAPS}?resourceVersion=0&limit=1"));
-    assert_eq!(whole["items"].as_array().map(Vec::len), Some(2));
+    assert!(whole["items"].as_array().is_some_and(|items| items.len() > 1), "{whole}");
 }
 
 #[test]

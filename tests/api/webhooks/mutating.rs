@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{CRONTABS, Hook, JSON, allow, check_internal, create, crontab, patch, register, respond, start, with};
+use super::{
+    CRONTABS, Hook, JSON, allow, check_internal, create, crontab, patch, register, respond, serve_crontabs, start, with,
+};
 use crate::server::{Folder, Server};
 
 fn image(server: &Server, name: &str) -> Value {
@@ -38,7 +40,8 @@ fn the_audit_log_has_patches_and_how_long_webhooks_took() {
                  rules: [{level: Request, verbs: [create], resources: [{group: stable.example.com}]}]}";
     std::fs::write(&policy, rules).expect("the folder is there");
     let [log_path, policy_path] = [&log, &policy].map(|path| path.to_str().expect("it is text"));
-    let (server, _folder) = start(&["--audit-log-path", log_path, "--audit-policy-file", policy_path]);
+    let arguments = ["--store", "memory", "--audit-log-path", log_path, "--audit-policy-file", policy_path];
+    let server = serve_crontabs(&folder, &arguments);
     let slow = respond(|_| {
         std::thread::sleep(std::time::Duration::from_millis(600));
         json!({"allowed": true})
