@@ -146,7 +146,7 @@ fn time(der: &mut Der<'_>) -> Result<(), CertificateError> {
     let written = der.read(tag).and_then(|time| str::from_utf8(time.0).ok());
     let is_time = match tag {
         UTC_TIME => written.is_some_and(|text| is_time(text, 2, &[8, 10])),
-        _ => written.is_some_and(|text| is_time(text, 4, &[12])),
+        _ => written.is_some_and(|text| is_time(text, 4, &[10])),
     };
     if is_time { Ok(()) } else { Err(CertificateError(fault)) }
 }
@@ -283,8 +283,8 @@ mod tests {
         {
             assert!(!is_time(bad, 2, &[8, 10]), "{bad}");
         }
-        assert!(is_time("20260102030405Z", 4, &[12]));
-        assert!(!is_time("202601020304Z", 4, &[12]));
+        assert!(is_time("20260102030405Z", 4, &[10]));
+        assert!(!is_time("202601020304Z", 4, &[10]));
     }
 
     #[test]
