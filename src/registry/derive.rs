@@ -9,7 +9,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::admission::FormError;
-use crate::apply::OWNED_FIELDS;
+use crate::apply::{OWNED_FIELDS, PASSED_ON};
 use crate::crd::ServedVersion;
 use crate::crd::write::{self, Origin, ReadError};
 use crate::meta::{Cause, Revision, Status};
@@ -25,8 +25,6 @@ const DERIVED_BYTES_MAX: usize = 8 << 20;
 /// How many unreadable objects a list tells of.
 pub(super) const UNREADABLE_MAX: usize = 100;
 
-/// Fields that most requests copy without reading them.
-const PASSED_ON: &[&[&str]] = &[OWNED_FIELDS];
 /// Fields that a deletion copies: it reads the metadata alone, unless admission or the kind asks for more.
 const PASSED_ON_BY_DELETION: &[&[&str]] = &[OWNED_FIELDS, &["spec"], &["status"], &["data"]];
 

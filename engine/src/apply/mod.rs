@@ -80,6 +80,8 @@ use updater::{AppliedObject, Changes, TypedObject, Updater};
 
 /// The field of an object that lists what each manager owns.
 pub const OWNED_FIELDS: &[&str] = &["metadata", "managedFields", "*", FIELDS];
+/// Parts of objects that most requests copy without reading them.
+pub const PASSED_ON: &[&[&str]] = &[OWNED_FIELDS];
 /// The field of a managedFields entry that lists what its manager owns.
 const FIELDS: &str = "fieldsV1";
 /// The manager of an update whose request names none.

@@ -10,10 +10,22 @@ use crate::types;
 use crate::value::Value;
 use crate::value::json;
 use crate::value::json::Layout::{self, Sorted, Struct};
+use crate::value::json::{Tape, TextTree};
 
 /// The layout of an object, by its `apiVersion` and `kind`.
 pub fn of(object: &Value) -> Layout {
-    let (api_version, kind) = (object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
+    of_type(object.str_at(&["apiVersion"]), object.str_at(&["kind"]))
+}
+
+fn of_text(object: &TextTree<'_>) -> Layout {
+    let text = |name: &str| {
+        let field = object.field(TextTree::ROOT, name).and_then(|field| object.as_str(field));
+        field.unwrap_or_default()
+    };
+    of_type(&text("apiVersion"), &text("kind"))
+}
+
+fn of_type(api_version: &str, kind: &str) -> Layout {
     match (api_version, kind) {
         ("meta.k8s.io/v1" | "meta.k8s.io/v1beta1", "Table") => TABLE,
         ("v1", "List") => Sorted,
@@ -29,10 +41,24 @@ pub fn lay_out(sorted: Vec<u8>) -> Vec<u8> {
     if !is_known {
         return sorted;
     }
-    match json::decode(&sorted) {
-        Ok(object) => json::encode_as(&object, of(&object)),
-        Err(_) => sorted,
+    let mut out = Vec::new();
+    if arrange_into(&sorted, &[], &mut out) { out } else { sorted }
+}
+
+/// Appends an object in its layout, without the fields `left_out`. Nothing is appended if it is not JSON; text that was
+/// encoded here is not decoded.
+pub fn arrange_into(object: &[u8], left_out: &[&str], out: &mut Vec<u8>) -> bool {
+    if let Some(tree) = Tape::default().read(object) {
+        json::arrange_into(&tree, of_text(&tree), left_out, out);
+        return true;
     }
+    let Ok(mut object) = json::decode(object) else { return false };
+    let layout = of(&object);
+    if let Value::Object(fields) = &mut object {
+        left_out.iter().for_each(|name| _ = fields.remove(name));
+    }
+    out.append(&mut json::encode_as(&object, layout));
+    true
 }
 
 /// The answer of `/version`.

@@ -83,10 +83,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::crd::ServedVersion;
 use crate::meta::api_version::group_version;
 use crate::policy;
-use crate::protobuf;
+use crate::protobuf::{self, ItemTexts};
 use crate::types;
 use crate::types::Message;
 use crate::value::Value;
+use crate::value::json::{self, Tape, TextTree};
 use kind::{CONNECTING_VERBS, SINGLE_VERBS};
 
 pub use crate::types::show_internal;
@@ -160,7 +161,14 @@ pub fn type_of(api_version: &str, kind: &str) -> Option<&'static Message> {
 
 /// Annotations of a kind's objects that are fields of Go's internal type, which separate metadata does not contain.
 pub fn internal_annotations(api_version: &str, kind: &str) -> &'static [&'static str] {
-    of_object(api_version, kind).map_or(&[], |kind| kind.strategy.internal_annotations())
+    /// The few kinds that have any: it is asked for each row of a table.
+    static KINDS: LazyLock<Vec<&'static Kind>> = LazyLock::new(|| {
+        let has_any = |kind: &&Kind| !kind.is_former && !kind.strategy.internal_annotations().is_empty();
+        served::KINDS.iter().chain(&served::MADE_UP).flat_map(|kinds| kinds.iter()).copied().filter(has_any).collect()
+    });
+    let (group, version) = group_version(api_version);
+    let found = KINDS.iter().find(|known| (known.kind, known.version, known.group) == (kind, version, group));
+    found.map_or(&[], |kind| kind.strategy.internal_annotations())
 }
 
 /// The kind of an object that names it so.
@@ -233,6 +241,31 @@ pub fn settle_stored(object: &mut Value) {
 pub fn seal(object: &Value) -> Option<Vec<u8>> {
     let message = message_of(object.str_at(&["apiVersion"]), object.str_at(&["kind"]))?;
     Some(protobuf::seal(message, object))
+}
+
+/// As [`seal`], for an object that is the text of its JSON. Text that was encoded here is not decoded.
+pub fn seal_text(object: &[u8]) -> Option<Vec<u8>> {
+    let mut tape = Tape::default();
+    let Some(tree) = tape.read(object) else { return seal(&json::decode(object).unwrap_or_default()) };
+    let text = |name: &str| tree.field(TextTree::ROOT, name).and_then(|field| tree.as_str(field)).unwrap_or_default();
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    Some(protobuf::seal_text(message_of(&api_version, &kind)?, (&api_version, &kind), tree))
+}
+
+/// The body in which the metadata of an object go out alone; `api_version` is that of the metadata. `None` if the text
+/// must be decoded for it.
+pub fn seal_metadata(object: &[u8], api_version: &str) -> Option<Vec<u8>> {
+    const KIND: &str = "PartialObjectMetadata";
+    let message = message_of(api_version, KIND)?;
+    let mut tape = Tape::default();
+    Some(protobuf::seal_text(message, (api_version, KIND), tape.read(object)?))
+}
+
+/// The body that a list goes out in as protobuf, with items that are texts; `None` for a kind that has no message. The
+/// other fields are those of `list`.
+pub fn seal_list(list: &Value, items: ItemTexts<impl FnMut(usize, &mut Vec<u8>)>) -> Option<Vec<u8>> {
+    let message = message_of(list.str_at(&["apiVersion"]), list.str_at(&["kind"]))?;
+    protobuf::seal_list(message, list, items)
 }
 
 #[cfg(test)]

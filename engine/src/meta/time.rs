@@ -83,10 +83,7 @@ pub fn normalize(text: &str) -> Result<Option<String>, TimeError> {
 /// Whether [`normalize`] returns `text` unchanged. False for a few times that only a calendar could decide.
 pub fn is_normal(text: &str) -> bool {
     let bytes = text.as_bytes();
-    let number = |at: usize| match bytes[at..at + 2] {
-        [tens @ b'0'..=b'9', ones @ b'0'..=b'9'] => (tens - b'0') * 10 + (ones - b'0'),
-        _ => u8::MAX,
-    };
+    let number = |at: usize| two_digits_at(bytes, at);
     bytes.len() == "2006-01-02T15:04:05Z".len()
         && [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':'), (19, b'Z')]
             .iter()
@@ -98,6 +95,29 @@ pub fn is_normal(text: &str) -> bool {
         && number(11) < 24
         && number(14) < 60
         && number(17) < 60
+}
+
+/// The seconds since 1970 of a time that [`is_normal`]; `None` for others.
+pub fn normal_seconds(text: &str) -> Option<i64> {
+    const DAYS_TO_1970: i64 = 719_468;
+    if !is_normal(text) {
+        return None;
+    }
+    let number = |at: usize| i64::from(two_digits_at(text.as_bytes(), at));
+    let (year, month, day) = (number(0) * 100 + number(2), number(5), number(8));
+    // Years that begin in March have the leap day at their end.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days_before_year = 365 * year + year / 4 - year / 100 + year / 400;
+    let days = days_before_year + (153 * month + 2) / 5 + day - 1 - DAYS_TO_1970;
+    Some(((days * 24 + number(11)) * 60 + number(14)) * 60 + number(17))
+}
+
+/// The number of two digits at a position; larger than any if they are none.
+fn two_digits_at(bytes: &[u8], at: usize) -> u8 {
+    match bytes[at..at + 2] {
+        [tens @ b'0'..=b'9', ones @ b'0'..=b'9'] => (tens - b'0') * 10 + (ones - b'0'),
+        _ => u8::MAX,
+    }
 }
 
 /// [`normalize`] for times with exactly six fractional digits, Go's `MicroTime`.
@@ -343,6 +363,22 @@ mod tests {
         check("2026-01-02T3:04:05,5Z", Ok(Some("2026-01-02T03:04:05Z")));
         check("9999-12-31T23:59:59Z", Ok(Some("9999-12-31T23:59:59Z")));
         check("0001-01-01T00:00:00Z", Ok(None));
+    }
+
+    #[test]
+    fn normal_times_have_the_seconds_of_the_calendar() {
+        let mut normal = 0;
+        for seconds in (-60_000_000_000..253_402_300_800).step_by(12_345_677) {
+            let text = Timestamp::from_second(seconds).expect("it is within the calendar").to_string();
+            let found = normal_seconds(&text);
+            assert!(found.is_none_or(|found| found == seconds), "{text}: {found:?}");
+            normal += usize::from(found.is_some());
+        }
+        assert!(normal > 20_000, "{normal}");
+        for text in ["", "2026-01-02T03:04:05", "2026-01-02T03:04:60Z", "2026-01-29T03:04:05Z", "é026-01-02T03:04:05Z"]
+        {
+            assert_eq!(normal_seconds(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -5,129 +5,232 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 
-use crate::meta::duration;
-use crate::types::{Codec, Field, FieldKind, Message, Shape};
-use crate::value::{Value, base64, json, yaml};
+use crate::meta::{duration, time};
+use crate::types::{Codec, FIELDS_MAX, Field, FieldKind, Message, Shape};
+use crate::value::json::TextTree;
+use crate::value::{Value, base64, yaml};
 
-use super::wire::{LENGTH_DELIMITED, WireWriter};
+use super::tree::{Tree, ValueTree};
+use super::wire::{FIXED64, LENGTH_DELIMITED, VARINT, WireWriter};
 
 /// Encodes a message. `value` is an object of its kind; fields that the message does not describe are left out, and
 /// values with another type than described count as absent.
 pub fn encode(message: &'static Message, value: &Value) -> Vec<u8> {
     let mut writer = WireWriter::default();
-    write_message(message, value, &mut writer);
+    write_value(message, value, &mut writer);
     writer.finish()
 }
 
 /// Writes a message before the contents of `writer`.
-pub(super) fn write_message(message: &'static Message, value: &Value, writer: &mut WireWriter) {
-    if let (Codec::OneOrMore, [field], false) = (message.codec, message.fields, matches!(value, Value::Array(_))) {
-        return write_one(field.kind, field.number, value, writer);
+pub(super) fn write_value(message: &'static Message, value: &Value, writer: &mut WireWriter) {
+    Encoder { tree: ValueTree::default(), writer }.message(message, Some(value).filter(|value| !value.is_null()));
+}
+
+/// As [`write_value`], for a value that is a text.
+pub(super) fn write_text(message: &'static Message, tree: TextTree<'_>, writer: &mut WireWriter) {
+    let root = Some(TextTree::ROOT).filter(|root| !tree.is_null(*root));
+    Encoder { tree, writer }.message(message, root);
+}
+
+/// Writes a field of a message that `object` has.
+pub(super) fn write_member(field: &'static Field, object: &Value, writer: &mut WireWriter) {
+    let tree = ValueTree::default();
+    Encoder { tree, writer }.field(field, Part::of(&tree, object.get(field.json)));
+}
+
+/// The value of a field: one of the tree, or one that was made for the field.
+enum Part<'t, N> {
+    /// It is absent or null.
+    Absent,
+    Node(N),
+    Bool(bool),
+    Int(i64),
+    Text(Cow<'t, str>),
+}
+
+impl<N: Copy> Part<'_, N> {
+    fn of<T: Tree<Node = N>>(tree: &T, node: Option<N>) -> Self {
+        match node {
+            Some(node) if !tree.is_null(node) => Part::Node(node),
+            _ => Part::Absent,
+        }
     }
-    for (index, field) in message.by_number().rev() {
-        write_field(field, part(message.codec, index, field, value).as_deref(), writer);
+
+    const fn node(&self) -> Option<N> {
+        match self {
+            Part::Node(node) => Some(*node),
+            _ => None,
+        }
     }
 }
 
-/// The value of the field at `index` of a message with this codec.
-fn part<'v>(codec: Codec, index: usize, field: &Field, value: &'v Value) -> Option<Cow<'v, Value>> {
-    let is_list = matches!(value, Value::Array(_));
+/// The value of the field at `index` of a message with this codec, which is not an object; `node` is not null.
+fn part<T: Tree>(tree: &T, codec: Codec, index: usize, node: Option<T::Node>) -> Part<'_, T::Node> {
+    let only_if = |is_it: bool| Part::of(tree, node.filter(|_| is_it));
+    let is_text = || node.is_some_and(|node| tree.as_str(node).is_some());
+    let is_list = || node.is_some_and(|node| tree.is_array(node));
     match (codec, index) {
-        (Codec::Object, _) if field.shape == Shape::Extensions => {
-            let members = value.as_object()?.iter().filter(|(name, _)| name.starts_with(field.json));
-            let members = members.map(|(name, value)| (name.to_owned(), value.clone()));
-            Some(Cow::Owned(Value::Object(members.collect())))
+        (Codec::IntOrString, 0) => Part::Int(i64::from(is_text())),
+        (Codec::IntOrString, _) => only_if(is_text() == (index == 2)),
+        (Codec::Duration, _) => {
+            let nanoseconds = node.and_then(|node| duration::parse_go(&tree.as_str(node)?).ok());
+            nanoseconds.map_or(Part::Absent, Part::Int)
         }
-        (Codec::Object, _) if field.shape == Shape::Inline => Some(Cow::Borrowed(value)),
-        (Codec::Object, _) => value.get(field.json).map(Cow::Borrowed),
-        (Codec::List | Codec::Members | Codec::OneOrMore, _) => Some(Cow::Borrowed(value)),
-        (Codec::Quantity, _) => Some(Cow::Borrowed(value)),
-        (Codec::IntOrString, 0) => Some(Cow::Owned(Value::Int(i64::from(value.as_str().is_some())))),
-        (Codec::IntOrString, _) => (value.as_str().is_some() == (index == 2)).then_some(Cow::Borrowed(value)),
-        (Codec::Duration, _) => Some(Cow::Owned(Value::Int(duration::parse_go(value.as_str()?).ok()?))),
-        (Codec::Any, _) => Some(Cow::Owned(Value::String(yaml::encode(value)))),
-        (Codec::Choice(choose), _) => (choose(value) == index).then_some(Cow::Borrowed(value)),
-        (Codec::Time | Codec::MicroTime, _) => {
-            let time: Timestamp = value.as_str()?.parse().ok()?;
-            // Seconds are rounded down, so the rest is not negative.
-            let rest = time.subsec_nanosecond().rem_euclid(1_000_000_000);
-            let seconds = time.as_second() - i64::from(time.subsec_nanosecond() < 0);
-            Some(Cow::Owned(Value::Int(match (codec, index) {
-                (_, 0) => seconds,
-                (Codec::MicroTime, _) => i64::from(rest / 1000 * 1000),
-                _ => 0,
-            })))
-        }
-        (Codec::Json | Codec::FieldsV1, _) if value.is_null() => None,
-        (Codec::Json | Codec::FieldsV1, _) => Some(Cow::Owned(Value::String(json::encode_to_string(value)))),
-        (Codec::SchemaOrBool, 0) => Some(Cow::Owned(Value::Bool(!matches!(value, Value::Bool(false) | Value::Null)))),
-        (Codec::SchemaOrBool, _) => value.as_object().map(|_| Cow::Borrowed(value)),
-        (Codec::SchemaOrArray | Codec::SchemaOrStringArray, 0) => (!is_list).then_some(Cow::Borrowed(value)),
-        (Codec::SchemaOrArray | Codec::SchemaOrStringArray, _) => is_list.then_some(Cow::Borrowed(value)),
+        (Codec::Any, _) => Part::Text(Cow::Owned(yaml::encode(&value(tree, node)))),
+        (Codec::Choice(choose), _) => only_if(choose(&value(tree, node)) == index),
+        (Codec::Json | Codec::FieldsV1, _) => node.map_or(Part::Absent, |node| Part::Text(tree.text(node))),
+        (Codec::SchemaOrBool, 0) => Part::Bool(node.is_some_and(|node| tree.as_bool(node) != Some(false))),
+        (Codec::SchemaOrBool, _) => only_if(node.is_some_and(|node| tree.is_object(node))),
+        (Codec::SchemaOrArray | Codec::SchemaOrStringArray, 0) => only_if(!is_list()),
+        (Codec::SchemaOrArray | Codec::SchemaOrStringArray, _) => only_if(is_list()),
+        (Codec::Time | Codec::MicroTime, _) => match (node.and_then(|node| moment(&tree.as_str(node)?)), codec) {
+            (None, _) => Part::Absent,
+            (Some((seconds, _)), _) if index == 0 => Part::Int(seconds),
+            (Some((_, nanos)), Codec::MicroTime) => Part::Int(i64::from(nanos / 1000 * 1000)),
+            (Some(_), _) => Part::Int(0),
+        },
+        (Codec::Object | Codec::List | Codec::Members | Codec::OneOrMore | Codec::Quantity, _) => only_if(true),
     }
 }
 
-fn write_field(field: &'static Field, value: Option<&Value>, writer: &mut WireWriter) {
-    let value = value.filter(|value| !value.is_null());
-    match (field.shape, value) {
-        (Shape::Value, None) if matches!(field.kind, FieldKind::Bytes) => {}
-        (Shape::Value | Shape::Inline, value) => {
-            write_one(field.kind, field.number, value.unwrap_or(&Value::Null), writer)
-        }
-        (Shape::Pointer, Some(value)) => write_one(field.kind, field.number, value, writer),
-        (Shape::List, Some(Value::Array(items))) => {
-            items.iter().rev().for_each(|item| write_one(field.kind, field.number, item, writer));
-        }
-        (Shape::Map | Shape::Extensions, Some(Value::Object(entries))) => {
-            for (name, value) in entries.iter().rev() {
-                let end = writer.len();
-                if !(value.is_null() && matches!(field.kind, FieldKind::Bytes)) {
-                    write_one(field.kind, 2, value, writer);
+fn value<T: Tree>(tree: &T, node: Option<T::Node>) -> Cow<'_, Value> {
+    node.map_or(Cow::Owned(Value::Null), |node| tree.value(node))
+}
+
+/// The text of a part; empty if it is none.
+fn text<'p, T: Tree>(tree: &'p T, part: &'p Part<'_, T::Node>) -> Cow<'p, str> {
+    match part {
+        Part::Text(text) => Cow::Borrowed(text),
+        part => part.node().and_then(|node| tree.as_str(node)).unwrap_or_default(),
+    }
+}
+
+/// The seconds of a time since 1970, rounded down, and its nanoseconds.
+fn moment(text: &str) -> Option<(i64, i32)> {
+    if let Some(seconds) = time::normal_seconds(text) {
+        return Some((seconds, 0));
+    }
+    let time: Timestamp = text.parse().ok()?;
+    let (seconds, rest) = (time.as_second(), time.subsec_nanosecond());
+    Some((seconds - i64::from(rest < 0), rest.rem_euclid(1_000_000_000)))
+}
+
+struct Encoder<'w, T> {
+    tree: T,
+    writer: &'w mut WireWriter,
+}
+
+impl<T: Tree> Encoder<'_, T> {
+    /// Writes a message that is made of `node`; `None` for null.
+    fn message(&mut self, message: &'static Message, node: Option<T::Node>) {
+        let tree = self.tree;
+        match (message.codec, message.fields) {
+            (Codec::Object, _) => self.object(message, node),
+            (Codec::OneOrMore, [field]) if !node.is_some_and(|node| tree.is_array(node)) => {
+                self.one(field.kind, field.number, Part::of(&tree, node));
+            }
+            (codec, _) => {
+                for (index, field) in message.by_number().rev() {
+                    self.field(field, part(&tree, codec, index, node));
                 }
-                write_bytes(1, name.as_bytes(), writer);
-                writer.close(field.number, end);
             }
         }
-        (Shape::Pointer | Shape::List | Shape::Map | Shape::Extensions, _) => {}
     }
-}
 
-fn write_one(kind: FieldKind, number: u32, value: &Value, writer: &mut WireWriter) {
-    match kind {
-        FieldKind::Bool => writer.varint(u64::from(value.as_bool().unwrap_or_default())),
-        FieldKind::Int32 | FieldKind::Int64 => writer.varint(value.as_i64().unwrap_or_default() as u64),
-        FieldKind::Double => writer.fixed64(match value {
-            Value::Int(number) => *number as f64,
-            Value::Float(number) => *number,
-            _ => 0.0,
-        }),
-        FieldKind::String => return write_bytes(number, value.as_str().unwrap_or_default().as_bytes(), writer),
-        FieldKind::Bytes => {
-            let bytes = base64::decode(value.as_str().unwrap_or_default()).unwrap_or_default();
-            return write_bytes(number, &bytes, writer);
+    fn object(&mut self, message: &'static Message, node: Option<T::Node>) {
+        let tree = self.tree;
+        let mut parts = [None; FIELDS_MAX];
+        if let Some(fields) = node.and_then(|node| tree.fields_back(node)) {
+            for (name, part) in fields {
+                if let Some(index) = message.field_index(&name) {
+                    parts[index] = Some(part);
+                }
+            }
         }
-        FieldKind::Message(message) => {
-            let end = writer.len();
-            write_nested(message.get(), value, writer);
-            return writer.close(number, end);
+        for (index, field) in message.by_number().rev() {
+            let part = match field.shape {
+                Shape::Inline | Shape::Extensions => node,
+                _ => parts[index],
+            };
+            self.field(field, Part::of(&tree, part));
         }
     }
-    let wire_type = match kind {
-        FieldKind::Double => super::wire::FIXED64,
-        _ => super::wire::VARINT,
-    };
-    writer.tag(number, wire_type);
-}
 
-/// Writes a nested message. The zero time has no fields, not even those that are always written.
-fn write_nested(message: &'static Message, value: &Value, writer: &mut WireWriter) {
-    if !(matches!(message.codec, Codec::Time | Codec::MicroTime) && value.is_null()) {
-        write_message(message, value, writer);
+    fn field(&mut self, field: &'static Field, part: Part<'_, T::Node>) {
+        match (field.shape, part) {
+            (Shape::Value, Part::Absent) if matches!(field.kind, FieldKind::Bytes) => {}
+            (Shape::Value | Shape::Inline, part) => self.one(field.kind, field.number, part),
+            (_, Part::Absent) => {}
+            (Shape::Pointer, part) => self.one(field.kind, field.number, part),
+            (Shape::List, part) => self.items(field, part.node()),
+            (Shape::Map | Shape::Extensions, part) => self.entries(field, part.node()),
+        }
     }
-}
 
-fn write_bytes(number: u32, bytes: &[u8], writer: &mut WireWriter) {
-    writer.bytes(bytes);
-    writer.varint(bytes.len() as u64);
-    writer.tag(number, LENGTH_DELIMITED);
+    fn items(&mut self, field: &'static Field, node: Option<T::Node>) {
+        let tree = self.tree;
+        let Some(items) = node.and_then(|node| tree.items_back(node)) else { return };
+        for item in items {
+            self.one(field.kind, field.number, Part::of(&tree, Some(item)));
+        }
+    }
+
+    fn entries(&mut self, field: &'static Field, node: Option<T::Node>) {
+        let tree = self.tree;
+        let Some(fields) = node.and_then(|node| tree.fields_back(node)) else { return };
+        for (name, value) in fields {
+            if field.shape == Shape::Extensions && !name.starts_with(field.json) {
+                continue;
+            }
+            let end = self.writer.len();
+            let value = Part::of(&tree, Some(value));
+            if !matches!((&value, field.kind), (Part::Absent, FieldKind::Bytes)) {
+                self.one(field.kind, 2, value);
+            }
+            self.bytes(1, name.as_bytes());
+            self.writer.close(field.number, end);
+        }
+    }
+
+    fn one(&mut self, kind: FieldKind, number: u32, part: Part<'_, T::Node>) {
+        let (tree, node) = (self.tree, part.node());
+        match kind {
+            FieldKind::Bool => {
+                let truth = match part {
+                    Part::Bool(truth) => Some(truth),
+                    _ => node.and_then(|node| tree.as_bool(node)),
+                };
+                self.writer.varint(u64::from(truth.unwrap_or_default()));
+                self.writer.tag(number, VARINT);
+            }
+            FieldKind::Int32 | FieldKind::Int64 => {
+                let integer = match part {
+                    Part::Int(integer) => Some(integer),
+                    _ => node.and_then(|node| tree.as_i64(node)),
+                };
+                self.writer.varint(integer.unwrap_or_default() as u64);
+                self.writer.tag(number, VARINT);
+            }
+            FieldKind::Double => {
+                self.writer.fixed64(node.and_then(|node| tree.as_f64(node)).unwrap_or_default());
+                self.writer.tag(number, FIXED64);
+            }
+            FieldKind::String => self.bytes(number, text(&tree, &part).as_bytes()),
+            FieldKind::Bytes => self.bytes(number, &base64::decode(&text(&tree, &part)).unwrap_or_default()),
+            FieldKind::Message(message) => {
+                let end = self.writer.len();
+                // The zero time has no fields, not even those that are always written.
+                if node.is_some() || !matches!(message.codec, Codec::Time | Codec::MicroTime) {
+                    self.message(message.get(), node);
+                }
+                self.writer.close(number, end);
+            }
+        }
+    }
+
+    fn bytes(&mut self, number: u32, bytes: &[u8]) {
+        self.writer.bytes(bytes);
+        self.writer.varint(bytes.len() as u64);
+        self.writer.tag(number, LENGTH_DELIMITED);
+    }
 }

@@ -1,7 +1,8 @@
 //! Protobuf, as Kubernetes uses it for its own kinds: `application/vnd.kubernetes.protobuf`.
 //!
 //! Input: bytes. Output: the same [`Value`](crate::value::Value) that the object's JSON gives, and vice versa. The
-//! tables of [`crate::types`] drive both directions. Bytes are not trusted: lengths, depth and numbers are checked, and
+//! tables of [`crate::types`] drive both directions. Text that the server encoded itself is written as bytes without a
+//! value in between; so is each item of a list. Bytes are not trusted: lengths, depth and numbers are checked, and
 //! a [`ProtobufError`] has the message of Go's decoders. Custom objects have no messages; nothing here knows about
 //! schemas.
 //!
@@ -12,6 +13,7 @@ mod error;
 mod wire;
 mod node;
 mod decode;
+mod tree;
 mod encode;
 mod envelope;
 mod json_texts;
@@ -19,7 +21,7 @@ pub mod messages;
 
 pub use decode::decode;
 pub use encode::encode;
-pub use envelope::{Envelope, PREFIX, open, seal, write_event};
+pub use envelope::{Envelope, ItemTexts, PREFIX, open, seal, seal_list, seal_text, write_event};
 pub use error::ProtobufError;
 pub use json_texts::json_texts_at;
 

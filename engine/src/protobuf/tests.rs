@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use super::messages::OPEN_API_V2;
 use super::*;
 use crate::kinds;
-use crate::types::Message;
+use crate::types::{self, Codec, Field, FieldKind, Message, Shape};
+use crate::value::json::Tape;
 use crate::value::{Value, json, with_a_deep_stack};
 
 fn value(text: &str) -> Value {
@@ -243,7 +244,156 @@ fn json_within_counts_as_nesting() {
     });
 }
 
+/// Values of all types, among them some that own encodings accept.
+fn scalars() -> Vec<Value> {
+    let texts = [
+        "",
+        "a",
+        "a\"<\u{2028}\u{1}é",
+        "2026-01-02T03:04:05Z",
+        "2026-01-02T03:04:05.000006Z",
+        "2026-01-02T03:04:05+01:00",
+        "1959-12-31T23:59:59.5Z",
+        "0000-01-01T00:00:00Z",
+        "1500m",
+        "1m30s",
+        "-1.5h",
+        "YWI=",
+        "YQ",
+        "{}",
+    ];
+    let numbers = [0, 1, -1, 128, i64::MAX, i64::MIN].map(Value::Int);
+    let doubles = [1.5, -1e-7, 1e21].map(Value::Float);
+    let others = [Value::Null, Value::Bool(true), Value::Bool(false), crate::object! {}, Value::Array(Vec::new())];
+    texts.map(Value::from).into_iter().chain(numbers).chain(doubles).chain(others).collect()
+}
+
+/// Makes objects of a message, with values of other types here and there.
+struct Maker<'b> {
+    choices: std::slice::Iter<'b, u8>,
+}
+
+impl Maker<'_> {
+    /// A number below `count`; 0 where nothing is left to choose by.
+    fn choose(&mut self, count: usize) -> usize {
+        self.choices.next().map_or(0, |choice| usize::from(*choice) % count)
+    }
+
+    fn any(&mut self) -> Value {
+        let scalars = scalars();
+        scalars[self.choose(scalars.len())].clone()
+    }
+
+    fn message(&mut self, message: &'static Message, depth: usize) -> Value {
+        let mut object = crate::object! { "unknown" => self.any() };
+        for field in message.fields {
+            let is_there = depth > 0 && self.choose(3) > 0;
+            let value = if is_there { self.field(field, depth - 1) } else { continue };
+            match value {
+                Value::Object(inner) if field.shape == Shape::Inline => {
+                    inner.into_iter().for_each(|(name, value)| _ = object.make_object().insert(name, value));
+                }
+                value => _ = object.make_object().insert(field.json, value),
+            }
+        }
+        object
+    }
+
+    fn field(&mut self, field: &'static Field, depth: usize) -> Value {
+        let names = ["", "a", "k:{\"a\":1}", "x-é"];
+        match (field.shape, self.choose(5)) {
+            (_, 0) => self.any(),
+            (Shape::List, count) => (0..count).map(|_| self.one(field.kind, depth)).collect::<Vec<_>>().into(),
+            (Shape::Map, count) => {
+                let entries = names[..count.min(names.len())].iter().map(|name| (*name, self.one(field.kind, depth)));
+                Value::Object(entries.collect())
+            }
+            _ => self.one(field.kind, depth),
+        }
+    }
+
+    fn one(&mut self, kind: FieldKind, depth: usize) -> Value {
+        match kind {
+            FieldKind::Message(message) if self.choose(6) > 0 => match message.codec {
+                Codec::List => self.field(&message.fields[0], depth),
+                Codec::SchemaOrArray | Codec::SchemaOrBool | Codec::SchemaOrStringArray => {
+                    let field = &message.fields[self.choose(2)];
+                    self.field(field, depth)
+                }
+                _ if self.choose(2) == 0 => self.any(),
+                _ => self.message(message.get(), depth),
+            },
+            _ => self.any(),
+        }
+    }
+}
+
+fn all_kinds() -> Vec<(String, &'static Message)> {
+    kinds::all().map(|kind| (kind.api_version(), kind.message())).collect()
+}
+
+/// The body of an object of a type, made of its text; `None` if that must be decoded.
+fn sealed_as(message: &'static Message, of_type: (&str, &str), text: &[u8]) -> Option<Vec<u8>> {
+    Tape::default().read(text).map(|tree| seal_text(message, of_type, tree))
+}
+
+#[test]
+fn a_type_calls_no_two_fields_the_same() {
+    let structs = types::packages().flat_map(types::structs).map(|named| named.message());
+    for message in structs.chain([&OPEN_API_V2]) {
+        let direct = message.fields.iter().filter(|field| !matches!(field.shape, Shape::Inline | Shape::Extensions));
+        for field in direct.filter(|_| matches!(message.codec, Codec::Object)) {
+            let found = message.field(field.json).expect("it is there");
+            assert!(std::ptr::eq(found, field), "{}.{}", message.go_type(), field.json);
+        }
+        assert!(message.field_index("nothing of that name").is_none());
+    }
+}
+
+#[test]
+fn the_text_of_an_open_api_document_is_written_as_its_value() {
+    let document = value(
+        r##"{"swagger":"2.0","info":{"title":"t","version":"v"},"paths":{"/a":{"get":{"parameters":[{"$ref":"#/p"},
+            {"in":"path","name":"n"},{"in":"body","name":"b","schema":{"type":["a","b"],"items":[{},{"enum":[1,"a",null]}]}}],
+            "responses":{"200":{"description":"OK"}},"x-a":{"b":[1,2]},"x-c":null}}},
+            "definitions":{"D":{"additionalProperties":true,"default":{"a":1.5},"items":{"additionalProperties":{}}}}}"##,
+    );
+    let message: &'static Message = &OPEN_API_V2;
+    let sealed = seal(message, &document);
+    assert_eq!(sealed_as(message, ("", ""), &json::encode(&document)), Some(sealed));
+}
+
 proptest! {
+    #[test]
+    fn a_text_is_written_as_its_value(
+        choices in prop::collection::vec(any::<u8>(), 0..2000),
+        kind in any::<prop::sample::Index>(),
+        changed in prop::option::of((any::<prop::sample::Index>(), prop::sample::select(&b"\"\\{}[],:0-1.eEtn u<\xe2\xff"[..]))),
+    ) {
+        let all = all_kinds();
+        let (api_version, message) = &all[kind.index(all.len())];
+        let of_type = (api_version.as_str(), message.name);
+        let with_type = |mut object: Value| {
+            object.make_object().insert("apiVersion", Value::from(of_type.0));
+            object.make_object().insert("kind", Value::from(of_type.1));
+            object
+        };
+        let object = with_type(Maker { choices: choices.iter() }.message(message, 8));
+        let mut text = json::encode(&object);
+        let sealed = seal(message, &object);
+        prop_assert_eq!(sealed_as(message, of_type, &text), Some(sealed.clone()));
+        prop_assert_eq!(kinds::seal_text(&text), Some(sealed));
+        if let Some((at, with)) = changed {
+            let at = at.index(text.len());
+            text[at] = with;
+            let object = json::decode(&text).unwrap_or_default();
+            prop_assert_eq!(kinds::seal_text(&text), kinds::seal(&object));
+            if let Some(found) = sealed_as(message, of_type, &text) {
+                prop_assert_eq!(found, seal(message, &with_type(object)));
+            }
+        }
+    }
+
     #[test]
     fn no_bytes_break_the_reader(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = open(&bytes);

@@ -109,33 +109,63 @@ impl<'b> WireReader<'b> {
 /// Writes a message from its end to its start.
 #[derive(Default)]
 pub struct WireWriter {
-    /// The bytes written, last byte first.
-    reversed: Vec<u8>,
+    /// Free bytes, then those written.
+    buffer: Vec<u8>,
+    /// How many bytes are free.
+    free: usize,
 }
 
 impl WireWriter {
+    /// A writer with room for so many bytes.
+    pub fn with_capacity(bytes: usize) -> Self {
+        WireWriter { buffer: vec![0; bytes], free: bytes }
+    }
+
     /// The number of bytes written.
     pub fn len(&self) -> usize {
-        self.reversed.len()
+        self.buffer.len() - self.free
     }
 
     pub fn varint(&mut self, mut number: u64) {
-        let start = self.len();
+        const BYTES_MAX: usize = 10;
+        let mut bytes = [0; BYTES_MAX];
+        let mut count = 0;
         while number >= 0x80 {
-            self.reversed.push(number as u8 | 0x80);
+            bytes[count] = number as u8 | 0x80;
             number >>= 7;
+            count += 1;
         }
-        self.reversed.push(number as u8);
-        self.reversed[start..].reverse();
+        bytes[count] = number as u8;
+        self.put(&bytes[..=count]);
     }
 
     pub fn fixed64(&mut self, number: f64) {
-        self.reversed.extend(number.to_be_bytes());
+        self.put(&number.to_le_bytes());
     }
 
     pub fn bytes(&mut self, bytes: &[u8]) {
         work::bytes(bytes.len());
-        self.reversed.extend(bytes.iter().rev());
+        self.put(bytes);
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        if self.free < bytes.len() {
+            self.grow(bytes.len());
+        }
+        let end = self.free;
+        self.free -= bytes.len();
+        self.buffer[self.free..end].copy_from_slice(bytes);
+    }
+
+    /// Makes room for so many more bytes.
+    #[cold]
+    fn grow(&mut self, more: usize) {
+        const BYTES_MIN: usize = 256;
+        let written = self.len();
+        let size = (2 * self.buffer.len()).max(written + more).max(BYTES_MIN);
+        let mut buffer = vec![0; size];
+        buffer[size - written..].copy_from_slice(&self.buffer[self.free..]);
+        (self.buffer, self.free) = (buffer, size - written);
     }
 
     pub fn tag(&mut self, number: u32, wire_type: u8) {
@@ -150,8 +180,8 @@ impl WireWriter {
 
     /// The bytes in reading order.
     pub fn finish(mut self) -> Vec<u8> {
-        self.reversed.reverse();
-        self.reversed
+        self.buffer.drain(..self.free);
+        self.buffer
     }
 }
 

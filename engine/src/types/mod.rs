@@ -45,6 +45,7 @@ pub(crate) use older::said_in;
 pub use openapi::collect_references;
 pub(crate) use openapi::description_of;
 pub use source::{find, is_field_in, newer_fields, objects, package_of_group, packages, structs};
+pub(crate) use table::FIELDS_MAX;
 pub use table::{
     Codec, Field, FieldKind, Items, Message, Named, Ref, Shape, boolean, bytes, double, int32, int64, message, string,
 };

@@ -28,6 +28,8 @@ pub struct Message {
     pub(super) by_number: [u8; FIELDS_MAX],
     /// Its members by their names, indexed on first use.
     by_name: OnceLock<Box<[MessageMember]>>,
+    /// The indices of the fields that JSON names, by the beginnings of their names: indexed on first use.
+    by_beginning: OnceLock<Box<[(u64, u8)]>>,
 }
 
 /// A field as a member of the JSON.
@@ -41,7 +43,7 @@ pub struct MessageMember {
 }
 
 /// More than any type has.
-const FIELDS_MAX: usize = 64;
+pub(crate) const FIELDS_MAX: usize = 64;
 
 /// A Go package of published types.
 pub(super) struct Package {
@@ -240,6 +242,7 @@ impl Message {
             is_atomic: false,
             by_number: sort_by_number(fields),
             by_name: OnceLock::new(),
+            by_beginning: OnceLock::new(),
         }
     }
 
@@ -292,6 +295,27 @@ impl Message {
         })
     }
 
+    /// The index of the field of the type itself that JSON calls `name`.
+    pub fn field_index(&self, name: &str) -> Option<usize> {
+        let wanted = beginning(name);
+        let known = self.by_beginning.get_or_init(|| {
+            let named = self.fields.iter().zip(0..).filter(|(field, _)| !field.is_spread());
+            let mut known: Vec<(u64, u8)> = named.map(|(field, index)| (beginning(field.json), index)).collect();
+            known.sort_unstable();
+            known.into_boxed_slice()
+        });
+        let start = known.partition_point(|(beginning, _)| *beginning < wanted);
+        let alike = known[start..].iter().take_while(|(beginning, _)| *beginning == wanted);
+        // Of a short name, the beginning is all there is.
+        let is_it = |known: &str| known.len() == name.len() && (name.len() <= size_of::<u64>() || known == name);
+        alike.map(|(_, index)| usize::from(*index)).find(|index| is_it(self.fields[*index].json))
+    }
+
+    /// The field of the type itself that JSON calls `name`.
+    pub fn field(&self, name: &str) -> Option<&'static Field> {
+        self.field_index(name).map(|index| &self.fields[index])
+    }
+
     /// The Go names of the embedded structs on the path to a member; empty for a field of the type itself.
     fn way_to(&self, member: &'static Field) -> Vec<&'static str> {
         let is_it = |field: &Field| std::ptr::eq(field, member);
@@ -316,6 +340,17 @@ impl Message {
         let (fields, by_number) = (self.fields, self.by_number);
         (0..fields.len()).map(move |at| (usize::from(by_number[at]), &fields[usize::from(by_number[at])]))
     }
+}
+
+/// The first eight bytes of a name, as a number that sorts as they do.
+fn beginning(name: &str) -> u64 {
+    let name = name.as_bytes();
+    let first = name.first_chunk().copied().unwrap_or_else(|| {
+        let mut first = [0; size_of::<u64>()];
+        first[..name.len()].copy_from_slice(name);
+        first
+    });
+    u64::from_be_bytes(first)
 }
 
 /// Insertion sort, as it works in constants.
@@ -393,6 +428,11 @@ pub const fn message(number: u32, json: &'static str, message: &'static Message)
 }
 
 impl Field {
+    /// Whether its members are members of the object that has it.
+    const fn is_spread(&self) -> bool {
+        matches!(self.shape, Shape::Inline | Shape::Extensions)
+    }
+
     /// The members of JSON for this field: those of an embedded type, or itself.
     fn embedded(&'static self) -> std::slice::Iter<'static, Field> {
         match (self.shape, self.kind) {

@@ -286,7 +286,7 @@ fn is_plain(bytes: &[u8]) -> bool {
 }
 
 /// The position of the next byte in [`ESCAPED`], from `at` on, or the end.
-fn end_of_plain(bytes: &[u8], mut at: usize) -> usize {
+pub(super) fn end_of_plain(bytes: &[u8], mut at: usize) -> usize {
     while let Some((chunk, _)) = bytes[at..].split_first_chunk() {
         if let Some(first) = first_escaped(u64::from_le_bytes(*chunk)) {
             return at + first;

@@ -14,8 +14,11 @@
 mod decode;
 mod encode;
 mod repeated;
+mod tape;
+mod arrange;
 mod word;
 
+pub use arrange::arrange_into;
 pub use decode::{DEPTH_MAX, JsonError, decode, decode_leaving, decode_within_range, tally, text_of};
 pub use encode::{
     FieldOrder, Layout, encode, encode_as, encode_fields, encode_into, encode_string, encode_to_string, indent,
@@ -23,6 +26,7 @@ pub use encode::{
 };
 pub(crate) use encode::{encode_as_into, encode_text};
 pub use repeated::{RepeatedField, decode_strict};
+pub use tape::{Tape, TextNode, TextTree};
 pub(crate) use word::{next_quote_or_backslash, plain_start};
 
 #[cfg(test)]
