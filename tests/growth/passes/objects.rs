@@ -194,7 +194,7 @@ fn tables() -> Vec<Pass> {
         };
         fn rows((columns, objects): &(Columns, Vec<Value>)) -> Value {
             let now = Timestamp::UNIX_EPOCH;
-            table::table(columns, V1, &Value::Null, objects, IncludeObject::Object, true, now)
+            table::table(columns, V1, &Value::Null, objects.iter().cloned(), IncludeObject::Object, true, now)
         }
         passes.push(pass("table of many objects", shape, SIZE, many, rows));
         passes.push(pass("table of a wide object", shape, SIZE, wide, rows));
@@ -203,7 +203,7 @@ fn tables() -> Vec<Pass> {
         vec![value(&widget(&format!(r#""labels":{}"#, fields(5, |at| format!(r#""k{at}":"v""#))), "{}")); size]
     };
     passes.push(pass("partial metadata", "many objects", SIZE, labelled, |objects| {
-        table::partial_list(&Value::Null, objects, V1)
+        table::partial_list(&Value::Null, objects.iter().cloned(), V1)
     }));
     passes
 }
