@@ -222,7 +222,7 @@ pub struct Gates {
 }
 
 /// The gates, as `--feature-gates` names them, in the order of their declaration.
-pub(super) const NAMES: [(Gate, &str); 102] = [
+pub(super) const NAMES: [(Gate, &str); 103] = [
     (Gate::ApiResponseCompression, "APIResponseCompression"),
     (Gate::AllowUnsafeMalformedObjectDeletion, "AllowUnsafeMalformedObjectDeletion"),
     (Gate::AtomicWriteVolumeUserFields, "AtomicWriteVolumeUserFields"),

@@ -345,6 +345,7 @@ mod tests {
         let options = template::options(Minor::NEWEST, &set, None);
         let errors = validate_spec(&FieldRef::root(&set).field("spec"), &options, Leniency::default());
         let found: Vec<&str> = errors.iter().map(|error| error.field.as_str()).collect();
-        assert_eq!(found, [format!("spec.template.annotations[{cost}]"); 2]);
+        let field = format!("spec.template.annotations[{cost}]");
+        assert_eq!(found, [&field, &field]);
     }
 }
