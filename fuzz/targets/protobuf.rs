@@ -1,8 +1,8 @@
 //! Protobuf bodies.
 
 use kubeskiff::kinds;
-use kubeskiff::protobuf;
-use kubeskiff::value::json;
+use kubeskiff::protobuf::{self, Envelope};
+use kubeskiff::value::{Value, json};
 
 use super::{Linear, Target};
 
@@ -23,6 +23,16 @@ fn run(data: &[u8]) {
         let bytes = protobuf::encode(message, &object);
         let again = protobuf::decode(message, &bytes).expect("what was written can be read");
         assert_eq!(protobuf::encode(message, &again), bytes, "encode after decode is the identity");
+        let text = json::encode(&with_type(object.clone(), &envelope));
+        assert_eq!(kinds::seal_text(&text), kinds::seal(&with_type(object.clone(), &envelope)), "a text is its value");
         assert_eq!(json::decode(&json::encode(&object)), Ok(object), "what protobuf holds is JSON");
     }
+}
+
+/// The object, with the type that its envelope names.
+fn with_type(mut object: Value, envelope: &Envelope<'_>) -> Value {
+    let fields = object.make_object();
+    fields.insert("apiVersion", Value::from(envelope.api_version.as_str()));
+    fields.insert("kind", Value::from(envelope.kind.as_str()));
+    object
 }

@@ -304,7 +304,12 @@ mod tests {
     }
 
     async fn send(router: &Router, method: &str, uri: &str, body: String) -> (u16, Vec<u8>) {
-        let request = axum::http::Request::builder().method(method).uri(uri).header("content-type", "application/json");
+        send_as(router, "application/json", method, uri, body).await
+    }
+
+    async fn send_as(router: &Router, accept: &str, method: &str, uri: &str, body: String) -> (u16, Vec<u8>) {
+        let request = axum::http::Request::builder().method(method).uri(uri).header("accept", accept);
+        let request = request.header("content-type", "application/json");
         let mut request = request.body(Body::from(body)).expect("it is a request");
         request.extensions_mut().insert(UserInfo::unsecured());
         let Ok(answer) = router.clone().oneshot(request).await;
@@ -314,8 +319,12 @@ mod tests {
 
     /// The cost of an answer: values read, and bytes of objects copied.
     async fn cost(router: &Router, uri: &str) -> (usize, usize, usize) {
+        cost_as(router, "application/json", uri).await
+    }
+
+    async fn cost_as(router: &Router, accept: &str, uri: &str) -> (usize, usize, usize) {
         let (decoded, copied) = (json::tally::decoded(), store::tally::copied());
-        let (code, body) = send(router, "GET", uri, String::new()).await;
+        let (code, body) = send_as(router, accept, "GET", uri, String::new()).await;
         assert_eq!(code, 200, "{}", String::from_utf8_lossy(&body));
         (json::tally::decoded() - decoded, store::tally::copied() - copied, body.len())
     }
@@ -385,6 +394,29 @@ mod tests {
         }
         let (decoded, ..) = cost(&router, WIDGETS).await;
         assert_eq!(decoded, 0);
+    }
+
+    #[tokio::test]
+    async fn built_in_objects_go_out_without_being_read() {
+        const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+        let router = router(App::new(fixture::registry().await, Arc::new(AlwaysAllow)));
+        let list = format!("{PROTOBUF};as=PartialObjectMetadataList;v=v1;g=meta.k8s.io");
+        let event = format!("{PROTOBUF};as=PartialObjectMetadata;v=v1;g=meta.k8s.io");
+        for (accept, uri) in [
+            ("application/json", "/api/v1/namespaces/default"),
+            ("application/json", "/api/v1/namespaces"),
+            ("application/json", "/api/v1/namespaces?watch=1&timeoutSeconds=1"),
+            (PROTOBUF, "/api/v1/namespaces/default"),
+            (PROTOBUF, "/api/v1/namespaces"),
+            (PROTOBUF, "/api/v1/namespaces?watch=1&timeoutSeconds=1"),
+            (list.as_str(), "/api/v1/namespaces"),
+            (event.as_str(), "/api/v1/namespaces?watch=1&timeoutSeconds=1"),
+        ] {
+            cost_as(&router, accept, uri).await;
+            let (decoded, _, size) = cost_as(&router, accept, uri).await;
+            assert_eq!(decoded, 0, "{uri} as {accept}");
+            assert!(size > 100, "{uri} as {accept}: {size} bytes");
+        }
     }
 
     #[tokio::test]

@@ -44,9 +44,9 @@ impl AnswerShape {
         match (self.transform, &self.columns) {
             (Some(transform), Some(columns)) => {
                 let metadata = object.get("metadata").cloned().unwrap_or_default();
-                table::table(columns, transform, &metadata, [&object], self.include, with_definitions, self.clock.now())
+                table::table(columns, transform, &metadata, [object], self.include, with_definitions, self.clock.now())
             }
-            (Some(transform), None) => table::partial(&object, transform),
+            (Some(transform), None) => table::partial(object, transform),
             (None, _) => object,
         }
     }

@@ -7,10 +7,11 @@
 use std::cmp::Ordering;
 
 use jiff::Timestamp;
+use memchr::memmem;
 
 use super::negotiate::Transform;
 use super::query::IncludeObject;
-use crate::crd;
+use crate::crd::{self, ServedVersion};
 use crate::kinds;
 use crate::kinds::strategy::{Cell, Strategy, Table};
 use crate::meta::json_path::{self, JsonPath};
@@ -196,17 +197,36 @@ impl Columns {
     pub fn definitions(&self) -> &[ColumnDefinition] {
         &self.definitions
     }
+
+    fn row(&self, object: Value, transform: Transform, include: IncludeObject, now: Timestamp) -> Value {
+        work::step();
+        let mut row = object! { "cells" => (self.cells)(&object, now) };
+        let fields = row.make_object();
+        if let Some((reason, message)) = (self.completion)(&object) {
+            let condition =
+                object! { "type" => "Completed", "status" => "True", "reason" => reason, "message" => message };
+            fields.insert("conditions", Value::Array(vec![condition]));
+        }
+        let shown = match include {
+            // A bookmark that marks the end of the initial events must be recognizable.
+            IncludeObject::None if !marks_initial_events_end(&object) => Value::Null,
+            IncludeObject::None | IncludeObject::Metadata => partial(object, transform),
+            IncludeObject::Object => object,
+        };
+        fields.insert("object", shown);
+        row
+    }
 }
 
 /// A Table.
 ///
 /// `metadata` is that of the list, or of the object if there is but one. In a watch only the first event has column
 /// definitions; `with_definitions` says whether this is it.
-pub fn table<'a>(
+pub fn table(
     columns: &Columns,
     transform: Transform,
     metadata: &Value,
-    objects: impl IntoIterator<Item = &'a Value>,
+    objects: impl IntoIterator<Item = Value>,
     include: IncludeObject,
     with_definitions: bool,
     now: Timestamp,
@@ -216,27 +236,15 @@ pub fn table<'a>(
     } else {
         Value::Null
     };
-    let mut objects: Vec<&Value> = objects.into_iter().collect();
-    if let Some(order) = columns.order {
-        objects.sort_by(|one, other| order(one, other));
-    }
-    let rows = objects.into_iter().map(|object| {
-        work::step();
-        let row_object = match include {
-            // A bookmark that marks the end of the initial events must be recognizable.
-            IncludeObject::None if !marks_initial_events_end(object) => Value::Null,
-            IncludeObject::None | IncludeObject::Metadata => partial(object, transform),
-            IncludeObject::Object => object.clone(),
-        };
-        let mut row = object! { "cells" => (columns.cells)(object, now), "object" => row_object };
-        if let Some((reason, message)) = (columns.completion)(object) {
-            let condition =
-                object! { "type" => "Completed", "status" => "True", "reason" => reason, "message" => message };
-            row.make_object().insert("conditions", Value::Array(vec![condition]));
+    let row = |object| columns.row(object, transform, include, now);
+    let rows: Vec<Value> = match columns.order {
+        None => objects.into_iter().map(row).collect(),
+        Some(order) => {
+            let mut objects: Vec<Value> = objects.into_iter().collect();
+            objects.sort_by(order);
+            objects.into_iter().map(row).collect()
         }
-        row
-    });
-    let rows: Vec<Value> = rows.collect();
+    };
     object! {
         "kind" => "Table",
         "apiVersion" => transform.api_version(),
@@ -247,9 +255,10 @@ pub fn table<'a>(
 }
 
 /// Only the metadata of an object.
-pub fn partial(object: &Value, transform: Transform) -> Value {
+pub fn partial(mut object: Value, transform: Transform) -> Value {
     work::step();
-    let mut metadata = object.get("metadata").cloned().unwrap_or_else(|| object! {});
+    let metadata = object.as_object_mut().and_then(|fields| fields.remove("metadata"));
+    let mut metadata = metadata.unwrap_or_else(|| object! {});
     if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
         let hidden = kinds::internal_annotations(object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
         hidden.iter().for_each(|name| _ = annotations.remove(name));
@@ -260,8 +269,18 @@ pub fn partial(object: &Value, transform: Transform) -> Value {
     object! { "kind" => "PartialObjectMetadata", "apiVersion" => transform.api_version(), "metadata" => metadata }
 }
 
+/// Whether [`partial`] shows the metadata of these objects of a kind as they are; false is only a guess.
+pub fn shows_all_metadata<'o>(version: &ServedVersion, mut objects: impl Iterator<Item = &'o [u8]>) -> bool {
+    let hidden = kinds::internal_annotations(&version.api_version(), &version.names.kind);
+    let is_in = |object: &[u8]| {
+        work::bytes(object.len());
+        hidden.iter().any(|name| memmem::find(object, name.as_bytes()).is_some())
+    };
+    hidden.is_empty() || !objects.any(is_in)
+}
+
 /// The metadata of each object of a list; null for an empty list, as Go encodes a nil slice.
-pub fn partial_list<'a>(metadata: &Value, objects: impl IntoIterator<Item = &'a Value>, transform: Transform) -> Value {
+pub fn partial_list(metadata: &Value, objects: impl IntoIterator<Item = Value>, transform: Transform) -> Value {
     let items: Vec<Value> = objects.into_iter().map(|object| partial(object, transform)).collect();
     object! {
         "kind" => "PartialObjectMetadataList",
@@ -403,7 +422,7 @@ mod tests {
         let rows = |group: &str, plural: &str| {
             let strategy = crate::kinds::find(group, plural).expect("the kind is there").strategy;
             let columns = Columns::built_in(strategy.table().expect("it has columns"), strategy);
-            let none = std::iter::empty::<&Value>();
+            let none = std::iter::empty();
             let now = Timestamp::UNIX_EPOCH;
             table(&columns, V1, &Value::Null, none, IncludeObject::None, true, now).get("rows").cloned()
         };
@@ -414,7 +433,7 @@ mod tests {
 
     #[test]
     fn no_definitions_are_null_rows() {
-        let none = std::iter::empty::<&Value>();
+        let none = std::iter::empty();
         let table = table(&Columns::definition(), V1, &Value::Null, none, IncludeObject::None, true, now());
         assert_eq!(table.get("rows"), Some(&Value::Null));
     }
@@ -445,7 +464,7 @@ mod tests {
             }
         });
         let now = Timestamp::UNIX_EPOCH;
-        let table = table(&columns, V1, &Value::Null, &schemas, IncludeObject::None, true, now);
+        let table = table(&columns, V1, &Value::Null, schemas, IncludeObject::None, true, now);
         let names = table.items_at(&["rows"]).iter().map(|row| row.items_at(&["cells"])[0].clone());
         assert_eq!(names.collect::<Vec<_>>(), ["b", "d", "a", "c"].map(Value::from));
     }
@@ -515,7 +534,7 @@ mod tests {
         let columns = Columns::custom(&[]);
         let of = |include, with_definitions| {
             let metadata = object! { "resourceVersion" => "7", "continue" => "" };
-            table(&columns, V1, &metadata, [&widget()], include, with_definitions, now())
+            table(&columns, V1, &metadata, [widget()], include, with_definitions, now())
         };
         let object =
             |table: &Value| table.get("rows").and_then(Value::as_array).map(|rows| rows[0].get("object").cloned());
@@ -524,6 +543,6 @@ mod tests {
         let found = of(IncludeObject::Metadata, false);
         assert_eq!(found.get("columnDefinitions"), Some(&Value::Null));
         assert_eq!(found.get("metadata"), Some(&object! { "resourceVersion" => "7" }));
-        assert_eq!(object(&found), Some(Some(partial(&widget(), V1))));
+        assert_eq!(object(&found), Some(Some(partial(widget(), V1))));
     }
 }

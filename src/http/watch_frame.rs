@@ -20,6 +20,7 @@ use super::frame::{gzip_part, write_event};
 use super::negotiate::Encoding;
 use super::pieces::Pieces;
 use super::shape::AnswerShape;
+use super::table;
 
 /// Counts the objects that were encoded for a watch on this thread, for a test.
 #[cfg(test)]
@@ -161,8 +162,27 @@ impl Framing {
         }
         #[cfg(test)]
         tally::count();
-        let object = json::decode(&object.to_bytes(revision)).unwrap_or_default();
+        if self.encoding == Encoding::Protobuf
+            && let Some(sealed) = self.sealed(&object.to_bytes(revision))
+        {
+            return out.write(|out| protobuf::write_event(kind.as_str(), &sealed, out));
+        }
+        let mut text = Vec::new();
+        if self.encoding == Encoding::Json
+            && self.shape.is_plain()
+            && layout::arrange_into(&object.to_bytes(revision), &[], &mut text)
+        {
+            return write_event(kind, out, |out| out.share(text.into()));
+        }
+        let object = object.to_value(revision);
         self.write_value(kind, &self.shape.object(object, self.first), out);
+    }
+
+    /// The body of an object, if it is made of its text.
+    fn sealed(&self, object: &[u8]) -> Option<Vec<u8>> {
+        let Some(transform) = self.shape.transform else { return kinds::seal_text(object) };
+        let is_whole = !self.is_table() && table::shows_all_metadata(&self.target.version, [object].into_iter());
+        if is_whole { kinds::seal_metadata(object, &transform.api_version()) } else { None }
     }
 
     /// Appends an event; a kind that has no message goes as JSON within its frame.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::admission::FormError;
-use crate::apply::OWNED_FIELDS;
+use crate::apply::{OWNED_FIELDS, PASSED_ON};
 use crate::crd::ServedVersion;
 use crate::crd::write::{self, Origin, ReadError};
 use crate::meta::{Cause, Revision, Status};
@@ -22,8 +22,6 @@ use super::{Registry, Resource};
 /// the answer of a webhook may exceed it once encoded.
 const DERIVED_BYTES_MAX: usize = 8 << 20;
 
-/// Fields that most requests copy without reading them.
-const PASSED_ON: &[&[&str]] = &[OWNED_FIELDS];
 /// Fields that a deletion copies: it reads the metadata alone, unless admission or the kind asks for more.
 const PASSED_ON_BY_DELETION: &[&[&str]] = &[OWNED_FIELDS, &["spec"], &["status"], &["data"]];
 

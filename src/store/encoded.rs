@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use memchr::{memchr2, memmem};
 
+use crate::apply::PASSED_ON;
 use crate::meta::Revision;
 use crate::value::{Map, Value, json};
 use crate::work;
@@ -125,6 +126,12 @@ impl Encoded {
         let mut bytes = Vec::with_capacity(self.len_max() + LINE_BREAK_BYTES);
         self.write_to(&mut bytes, revision);
         bytes
+    }
+
+    /// The object with its resourceVersion, decoded but for what is only passed on.
+    pub fn to_value(&self, revision: Revision) -> Value {
+        // We encoded it ourselves; if it can't be decoded, it is shown as null.
+        json::decode_leaving(&self.to_bytes(revision), PASSED_ON).unwrap_or_default()
     }
 
     /// The object with its resourceVersion in three parts, the outer ones share the object's bytes.

@@ -16,8 +16,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kubeskiff::kinds;
 use kubeskiff::kinds::layout;
-use kubeskiff::protobuf;
+use kubeskiff::object;
+use kubeskiff::protobuf::{self, ItemTexts};
 use kubeskiff::value::{Value, json, yaml};
+
+const METADATA_LIST: &str = "PartialObjectMetadataList";
 
 /// The files of a kind.
 #[derive(Default)]
@@ -114,7 +117,37 @@ fn check(files: &Files) -> Result<(), String> {
     same("protobuf that is read", &json::encode(&object), &json::encode(&with_type(from_protobuf, &object)))?;
     same("JSON", &files.json, &json::indent(&json::encode_as(&object, layout::of(&object))))?;
     same("YAML", &files.yaml, yaml::encode(&object).as_bytes())?;
-    same("protobuf", &files.protobuf, &kinds::seal(&object).ok_or("the kind has no message")?)
+    same("protobuf", &files.protobuf, &kinds::seal(&object).ok_or("the kind has no message")?)?;
+    let text = json::encode(&object);
+    same("protobuf of the text", &files.protobuf, &kinds::seal_text(&text).ok_or("the kind has no message")?)?;
+    same("protobuf of the indented text", &files.protobuf, &kinds::seal_text(&files.json).ok_or("it has no message")?)?;
+    check_list(&object, &text)
+}
+
+/// A list of texts is that of their values, be it of the objects or of their metadata.
+fn check_list(object: &Value, text: &[u8]) -> Result<(), String> {
+    let (api_version, kind) = (object.str_at(&["apiVersion"]), object.str_at(&["kind"]));
+    for (api_version, kind) in [(api_version, format!("{kind}List")), ("meta.k8s.io/v1", METADATA_LIST.to_owned())] {
+        let metadata = object! { "resourceVersion" => "7" };
+        let mut list = object! { "apiVersion" => api_version, "kind" => kind, "metadata" => metadata };
+        let write = |at: usize, out: &mut Vec<u8>| match at {
+            // This one is decoded.
+            1 => out.extend(json::indent(text)),
+            _ => out.extend_from_slice(text),
+        };
+        let sealed = kinds::seal_list(&list, ItemTexts { count: 3, size_bytes: 0, write });
+        list.make_object().insert("items", Value::Array(vec![object.clone(); 3]));
+        same("a list", &kinds::seal(&list).unwrap_or_default(), &sealed.unwrap_or_default())?;
+    }
+    let partial = object! { "apiVersion" => "meta.k8s.io/v1", "kind" => "PartialObjectMetadata" };
+    let partial = with_metadata(partial, object);
+    let sealed = kinds::seal_metadata(text, "meta.k8s.io/v1").ok_or("the text has no tree")?;
+    same("metadata", &kinds::seal(&partial).ok_or("metadata have a message")?, &sealed)
+}
+
+fn with_metadata(mut partial: Value, object: &Value) -> Value {
+    partial.make_object().insert("metadata", object.get("metadata").cloned().unwrap_or_default());
+    partial
 }
 
 /// What a message holds, with kind and apiVersion.

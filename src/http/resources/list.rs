@@ -4,16 +4,17 @@ use axum::body::Body;
 use axum::http::Response;
 
 use crate::audit::AuditLevel;
-use crate::kinds::Computed;
+use crate::kinds::{self, Computed};
 use crate::memory::Full;
 use crate::meta::gate::Gate;
 use crate::meta::names::{is_dns1123_label, is_path_segment};
 use crate::meta::selector::{FieldSelector, LabelSelector};
 use crate::meta::{Revision, Status};
 use crate::object;
+use crate::protobuf::ItemTexts;
 use crate::registry::{ListAt, ListPage, ListRequest, Target};
 use crate::store::continue_token::ContinueToken;
-use crate::value::{Map, Value, json};
+use crate::value::{Map, Value};
 
 use super::super::answer::{self, AnswerContent};
 use super::super::app::App;
@@ -34,6 +35,9 @@ const LIST_WHOLE_BYTES_MAX: usize = 128 << 10;
 const LIST_TEXT_COPIES: usize = 2;
 /// How much memory a list takes if its items are decoded for it, as a multiple of the length of its text.
 const LIST_DECODED_COPIES: usize = 12;
+/// How much memory a list as protobuf takes, as a multiple of the length of its text; one item at a time is decoded
+/// besides.
+const LIST_SEALED_COPIES: usize = 3;
 
 pub(super) async fn list(app: &App, exchange: &Exchange, target: &Target) -> Result<Response<Body>, RequestRefusal> {
     let (format, shape) = negotiate(app, exchange, target)?;
@@ -177,6 +181,43 @@ pub(super) async fn answer_page(
 ) -> Result<Response<Body>, RequestRefusal> {
     shape.check()?;
     let is_typed = target.resource.definition.is_none();
+    let metadata = page_metadata(&page, is_typed);
+    let size_bytes: usize = page.items.iter().map(|(_, encoded)| encoded.len_max()).sum();
+    let is_json = format.encoding == Encoding::Json;
+    let mut is_logged = false;
+    exchange.observe(|observed| is_logged = observed.is_logged(AuditLevel::RequestResponse));
+    let is_text = shape.is_plain() && is_json && !format.pretty && !is_logged;
+    let is_in_pieces = is_text && size_bytes > LIST_WHOLE_BYTES_MAX;
+    if is_text && is_typed {
+        let empty = empty_list(target, metadata);
+        let pieces = |page| TypedPieces::new(&empty, page);
+        if is_in_pieces {
+            return Ok(answer::in_pieces(exchange, size_bytes, pieces(page)));
+        }
+        reserve(app, exchange, size_bytes.saturating_mul(LIST_DECODED_COPIES)).await?;
+        return Ok(answer::encoded(exchange, Encoding::Json, pieces(page).collect::<Vec<_>>().concat()));
+    }
+    if is_in_pieces {
+        return Ok(answer::pieces(exchange, ListPieces::new(target, &metadata, page)));
+    }
+    if shape.is_plain() && !is_typed {
+        let copies = if is_json && !is_logged { LIST_TEXT_COPIES } else { LIST_DECODED_COPIES };
+        reserve(app, exchange, size_bytes.saturating_mul(copies)).await?;
+        let whole = ListPieces::new(target, &metadata, page).whole();
+        return Ok(answer::content(exchange, 200, format, AnswerContent::Json(whole)));
+    }
+    if format.encoding == Encoding::Protobuf
+        && !is_logged
+        && let Some(list) = list_without_items(target, shape, &metadata, &page)
+    {
+        return sealed_page(app, exchange, &list, &page, size_bytes).await;
+    }
+    reserve(app, exchange, size_bytes.saturating_mul(LIST_DECODED_COPIES)).await?;
+    let items = page.items.iter().map(|(stored, encoded)| encoded.to_value(stored.revision));
+    answer_items(exchange, target, format, shape, metadata, items)
+}
+
+fn page_metadata(page: &ListPage, is_typed: bool) -> Value {
     let mut metadata = Map::new();
     metadata.insert("resourceVersion", Value::String(page.revision.to_string()));
     if !is_typed || !page.continue_token.is_empty() {
@@ -185,34 +226,46 @@ pub(super) async fn answer_page(
     if let Some(remaining) = page.remaining {
         metadata.insert("remainingItemCount", Value::Int(remaining as i64));
     }
-    let metadata = Value::Object(metadata);
-    let size_bytes: usize = page.items.iter().map(|(_, encoded)| encoded.len_max()).sum();
-    let is_json = format.encoding == Encoding::Json;
-    let mut is_logged = false;
-    exchange.observe(|observed| is_logged = observed.is_logged(AuditLevel::RequestResponse));
-    let is_in_pieces = size_bytes > LIST_WHOLE_BYTES_MAX && shape.is_plain() && is_json && !format.pretty && !is_logged;
-    if is_in_pieces && is_typed {
-        let empty = empty_list(target, metadata);
-        return Ok(answer::in_pieces(exchange, size_bytes, TypedPieces::new(&empty, page)));
-    }
-    if is_in_pieces {
-        return Ok(answer::pieces(exchange, ListPieces::new(target, &metadata, page)));
-    }
-    if shape.is_plain() && !is_typed {
-        let copies = if is_json && !is_logged { LIST_TEXT_COPIES } else { LIST_DECODED_COPIES };
-        let reserved = app.registry.memory.for_answer(size_bytes.saturating_mul(copies)).await;
-        exchange.hold(reserved.map_err(|Full| no_memory())?);
-        let whole = ListPieces::new(target, &metadata, page).whole();
-        return Ok(answer::content(exchange, 200, format, AnswerContent::Json(whole)));
-    }
-    let reserved = app.registry.memory.for_answer(size_bytes.saturating_mul(LIST_DECODED_COPIES)).await;
+    Value::Object(metadata)
+}
+
+/// A page as protobuf, which is made of the texts of its objects; `list` has everything else.
+async fn sealed_page(
+    app: &App,
+    exchange: &Exchange,
+    list: &Value,
+    page: &ListPage,
+    size_bytes: usize,
+) -> Result<Response<Body>, RequestRefusal> {
+    let largest = page.items.iter().map(|(_, encoded)| encoded.len_max()).max().unwrap_or_default();
+    let bytes = size_bytes.saturating_mul(LIST_SEALED_COPIES);
+    reserve(app, exchange, bytes.saturating_add(largest.saturating_mul(LIST_DECODED_COPIES))).await?;
+    let write = |at: usize, text: &mut Vec<u8>| {
+        let (stored, encoded) = &page.items[at];
+        encoded.write_to(text, stored.revision);
+    };
+    let sealed = kinds::seal_list(list, ItemTexts { count: page.items.len(), size_bytes, write });
+    Ok(answer::encoded(exchange, Encoding::Protobuf, sealed.unwrap_or_default()))
+}
+
+async fn reserve(app: &App, exchange: &Exchange, bytes: usize) -> Result<(), Status> {
+    let reserved = app.registry.memory.for_answer(bytes).await;
     exchange.hold(reserved.map_err(|Full| no_memory())?);
-    let items = page.items.iter().map(|(stored, encoded)| {
-        let mut bytes = Vec::with_capacity(encoded.len_max());
-        encoded.write_to(&mut bytes, stored.revision);
-        json::decode(&bytes).unwrap_or_default()
-    });
-    answer_items(exchange, target, format, shape, metadata, items.collect())
+    Ok(())
+}
+
+/// What surrounds the items of a list that goes out as protobuf, if that is made of the texts of objects.
+fn list_without_items(target: &Target, shape: &AnswerShape, metadata: &Value, page: &ListPage) -> Option<Value> {
+    let list = match shape.transform {
+        None => empty_list(target, metadata.clone()),
+        Some(transform) if transform.kind == TransformKind::PartialObjectMetadataList => {
+            let texts = page.items.iter().map(|(_, encoded)| &**encoded.bytes());
+            let is_whole = table::shows_all_metadata(&target.version, texts);
+            is_whole.then(|| table::partial_list(metadata, [], transform))?
+        }
+        Some(_) => return None,
+    };
+    kinds::message_of(list.str_at(&["apiVersion"]), list.str_at(&["kind"])).map(|_| list)
 }
 
 fn empty_list(target: &Target, metadata: Value) -> Value {
@@ -230,23 +283,24 @@ fn answer_items(
     format: AnswerFormat,
     shape: &AnswerShape,
     metadata: Value,
-    mut items: Vec<Value>,
+    items: impl IntoIterator<Item = Value>,
 ) -> Result<Response<Body>, RequestRefusal> {
     shape.check()?;
     let Some(transform) = shape.transform else {
-        for item in &mut items {
+        let without_type = |mut item: Value| {
             // Go's lists hold the type once, for all items.
             let fields = item.make_object();
             fields.remove("apiVersion");
             fields.remove("kind");
-        }
+            item
+        };
         let mut list = empty_list(target, metadata);
-        list.make_object().insert("items", Value::Array(items));
+        list.make_object().insert("items", Value::Array(items.into_iter().map(without_type).collect()));
         return Ok(answer::content(exchange, 200, format, AnswerContent::Value(list)));
     };
     let shaped = match (transform.kind, &shape.columns) {
         (TransformKind::Table, Some(columns)) => {
-            table::table(columns, transform, &metadata, &items, shape.include, true, shape.clock.now())
+            table::table(columns, transform, &metadata, items, shape.include, true, shape.clock.now())
         }
         (TransformKind::PartialObjectMetadata, _) => {
             let message = format!(
@@ -255,7 +309,7 @@ fn answer_items(
             );
             return Err(Status::not_acceptable(&message).into());
         }
-        _ => table::partial_list(&metadata, &items, transform),
+        _ => table::partial_list(&metadata, items, transform),
     };
     Ok(answer::content(exchange, 200, format, AnswerContent::Value(shaped)))
 }

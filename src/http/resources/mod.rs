@@ -21,6 +21,7 @@ use axum::body::Body;
 use axum::http::{Method, Response};
 use futures_util::future::BoxFuture;
 
+use crate::apply::PASSED_ON;
 use crate::crd::ServedVersion;
 use crate::kinds::{self, Action, Kind, Part};
 use crate::meta::Status;
@@ -351,7 +352,7 @@ fn object(
             return Err(no_list(target).into());
         }
         (Some(_), AnswerContent::Value(value)) => value,
-        (Some(_), AnswerContent::Json(bytes)) => json::decode(&bytes).unwrap_or_default(),
+        (Some(_), AnswerContent::Json(bytes)) => json::decode_leaving(&bytes, PASSED_ON).unwrap_or_default(),
     };
     Ok(answer::content(exchange, code, format, AnswerContent::Value(shape.object(value, true))))
 }

@@ -39,13 +39,20 @@ pub fn passes() -> Vec<Pass> {
             let object = std::sync::Arc::clone(&object);
             move |size| object(size)
         };
-        let bytes = make();
+        let (bytes, text) = (make(), make());
         passes.extend([
             pass("type decode", shape, SIZE, make(), |object| CONFIG_MAP.decode(object).is_ok()),
             pass("protobuf encode", shape, SIZE, make(), |object| {
                 let (object, _) = CONFIG_MAP.decode(object).ok()?;
                 Some(protobuf::encode(&CONFIG_MAP, &object))
             }),
+            pass(
+                "protobuf of a text",
+                shape,
+                SIZE,
+                move |size| json::encode(&text(size)),
+                |text| kinds::seal_text(text),
+            ),
             pass(
                 "protobuf decode",
                 shape,
