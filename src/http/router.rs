@@ -419,8 +419,8 @@ mod tests {
             (PROTOBUF, "/api/v1/namespaces/default"),
             (PROTOBUF, "/api/v1/namespaces"),
             (PROTOBUF, "/api/v1/namespaces?watch=1&timeoutSeconds=1"),
-            (&list, "/api/v1/namespaces"),
-            (&event, "/api/v1/namespaces?watch=1&timeoutSeconds=1"),
+            (list.as_str(), "/api/v1/namespaces"),
+            (event.as_str(), "/api/v1/namespaces?watch=1&timeoutSeconds=1"),
         ] {
             cost_as(&router, accept, uri).await;
             let (decoded, _, size) = cost_as(&router, accept, uri).await;
