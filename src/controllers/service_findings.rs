@@ -34,7 +34,9 @@ mod tests {
         let metadata = object! { "name" => "a", "namespace" => "default", "uid" => "u" };
         let object = object! { "kind" => "Service", "apiVersion" => "v1", "metadata" => metadata };
         let component = "ipallocator-repair-controller";
-        FindingEvents::start(&registry).record(Finding {
+        // It writes as long as somebody holds it.
+        let recorded = FindingEvents::start(&registry);
+        recorded.record(Finding {
             object,
             component,
             action: "ClusterIPAllocation",
@@ -42,14 +44,17 @@ mod tests {
             message: "m".to_owned(),
         });
         let events = Collection::new("", "events");
-        let event = loop {
-            let snapshot = registry.storage.snapshot(&events, crate::store::At::Newest).await;
-            let first = snapshot.unwrap_or_else(|_| panic!("the store works")).range("", None).next().cloned();
-            match first {
-                Some(stored) => break json::decode(&stored.bytes).expect("it is JSON"),
-                None => tokio::time::sleep(std::time::Duration::from_millis(5)).await,
+        let find = async {
+            loop {
+                let snapshot = registry.storage.snapshot(&events, crate::store::At::Newest).await;
+                let first = snapshot.unwrap_or_else(|_| panic!("the store works")).range("", None).next().cloned();
+                match first {
+                    Some(stored) => break json::decode(&stored.bytes).expect("it is JSON"),
+                    None => tokio::time::sleep(std::time::Duration::from_millis(5)).await,
+                }
             }
         };
+        let event = tokio::time::timeout(std::time::Duration::from_secs(60), find).await.expect("it is written");
         let told = ["reason", "action", "type", "reportingComponent"].map(|field| event.str_at(&[field]));
         assert_eq!(told, ["ClusterIPNotAllocated", "ClusterIPAllocation", "Warning", component]);
         assert_eq!(event.items_at(&["metadata", "managedFields"])[0].str_at(&["manager"]), "kube-apiserver");
