@@ -36,7 +36,9 @@ mod tests {
         let metadata = object! { "name" => "a", "namespace" => "default", "uid" => "u" };
         let object = object! { "kind" => "Service", "apiVersion" => "v1", "metadata" => metadata };
         let component = "ipallocator-repair-controller";
-        FindingEvents::start(&registry).record(Finding {
+        // It writes as long as somebody holds it.
+        let recorded = FindingEvents::start(&registry);
+        recorded.record(Finding {
             object,
             component,
             action: "ClusterIPAllocation",
