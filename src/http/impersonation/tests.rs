@@ -184,15 +184,13 @@ fn a_refusal_tells_the_error_of_an_authorizer_unless_the_server_is_older() {
 #[test]
 fn before_there_were_modes_the_uid_came_last() {
     let jane = UserInfo::authenticated("jane", vec![]);
-    let wanted = UserInfo { groups: vec!["dev".to_owned()], uid: "u".to_owned(), ..UserInfo::default() };
+    let parts = [(USER, "joe"), (GROUP, "dev"), (UID, "u")];
+    let wanted = wanted(&headers(&parts)).expect("the headers make sense").expect("they ask for somebody");
     let request = Attributes::Path { verb: "get", path: "/version" };
-    let refusal = |constrains| {
-        let authorizer = (&Refuses::default() as &dyn Authorizer, constrains);
-        let refusal = impersonate(authorizer, &LastModes::default(), &jane, &wanted, &request).now_or_never();
-        refusal.expect("it is asked at once").expect_err("it refuses").message
-    };
-    assert!(refusal(true).contains("uids"), "{}", refusal(true));
-    assert!(refusal(false).contains("groups"), "{}", refusal(false));
+    let may_be_joe = Lists(&["impersonate /users/ /joe"]);
+    let asked = impersonate((&may_be_joe, false), &LastModes::default(), &jane, &wanted, &request).now_or_never();
+    let refusal = asked.expect("a list is asked at once").expect_err("it refuses");
+    assert!(refusal.message.contains("\"groups\""), "{}", refusal.message);
 }
 
 #[test]
