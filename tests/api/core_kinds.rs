@@ -663,7 +663,9 @@ fn an_empty_list_counts_the_generation_of_a_network_policy_up() {
 #[test]
 fn an_attribute_of_a_device_has_no_empty_list_of_values() {
     let folder = Folder::for_test();
-    let server = Server::start(&folder.0, &["--store", "memory", "--feature-gates", "DRAListTypeAttributes=true"]);
+    let gate = ["--feature-gates", "DRAListTypeAttributes=true"];
+    let older = ["--runtime-config", "resource.k8s.io/v1beta1=true"];
+    let server = Server::start(&folder.0, &[["--store", "memory"], gate, older].concat());
     let slice = |version: &str, attribute: Value| {
         let attributes = json!({"a": attribute});
         let device = match version {

@@ -394,7 +394,8 @@ fn a_page_of_one_namespace_or_one_node_knows_that_it_is_the_last() {
             names.push_str(&format!(" {name}"));
             token = next;
         }
-        assert_eq!(names, expected, "{query}");
+        // A page that goes on at a token can be empty.
+        assert_eq!(names.trim_end(), expected, "{query}");
     }
 }
 

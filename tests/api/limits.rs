@@ -176,8 +176,8 @@ fn connections_are_among_what_goes_on_for_long() {
     assert!(figures.contains(open), "{figures}");
     assert_eq!(server.terminate().0, Some(0));
     let events = events(&std::fs::read_to_string(&path).expect("it is written"));
-    for at in 0..5 {
-        let of = events.iter().filter(|event| event["auditID"] == at);
+    for id in ["0", "1", "2", "3", "4"] {
+        let of = events.iter().filter(|event| event["auditID"] == id);
         let stages: Vec<_> = of.map(|event| event["stage"].as_str().unwrap_or_default()).collect();
         assert_eq!(stages, ["RequestReceived", "ResponseStarted", "ResponseComplete"]);
     }
