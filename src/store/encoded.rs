@@ -134,6 +134,11 @@ impl Encoded {
         json::decode_leaving(&self.to_bytes(revision), PASSED_ON).unwrap_or_default()
     }
 
+    /// The object with its resourceVersion, decoded.
+    pub fn to_whole_value(&self, revision: Revision) -> Value {
+        json::decode(&self.to_bytes(revision)).unwrap_or_default()
+    }
+
     /// The object with its resourceVersion in three parts, the outer ones share the object's bytes.
     pub fn parts(&self, revision: Revision) -> [Bytes; 3] {
         let at = self.splice_at();

@@ -10,7 +10,7 @@ use crate::types::{Codec, FIELDS_MAX, Field, FieldKind, Message, Shape};
 use crate::value::json::TextTree;
 use crate::value::{Value, base64, yaml};
 
-use super::tree::{Tree, ValueTree};
+use super::tree::{ObjectTree, ValueTree};
 use super::wire::{FIXED64, LENGTH_DELIMITED, VARINT, WireWriter};
 
 /// Encodes a message. `value` is an object of its kind; fields that the message does not describe are left out, and
@@ -35,11 +35,11 @@ pub(super) fn write_text(message: &'static Message, tree: TextTree<'_>, writer: 
 /// Writes a field of a message that `object` has.
 pub(super) fn write_member(field: &'static Field, object: &Value, writer: &mut WireWriter) {
     let tree = ValueTree::default();
-    Encoder { tree, writer }.field(field, Part::of(&tree, object.get(field.json)));
+    Encoder { tree, writer }.field(field, FieldNode::of(&tree, object.get(field.json)));
 }
 
 /// The value of a field: one of the tree, or one that was made for the field.
-enum Part<'t, N> {
+enum FieldNode<'t, N> {
     /// It is absent or null.
     Absent,
     Node(N),
@@ -48,59 +48,59 @@ enum Part<'t, N> {
     Text(Cow<'t, str>),
 }
 
-impl<N: Copy> Part<'_, N> {
-    fn of<T: Tree<Node = N>>(tree: &T, node: Option<N>) -> Self {
+impl<N: Copy> FieldNode<'_, N> {
+    fn of<T: ObjectTree<Node = N>>(tree: &T, node: Option<N>) -> Self {
         match node {
-            Some(node) if !tree.is_null(node) => Part::Node(node),
-            _ => Part::Absent,
+            Some(node) if !tree.is_null(node) => FieldNode::Node(node),
+            _ => FieldNode::Absent,
         }
     }
 
     const fn node(&self) -> Option<N> {
         match self {
-            Part::Node(node) => Some(*node),
+            FieldNode::Node(node) => Some(*node),
             _ => None,
         }
     }
 }
 
 /// The value of the field at `index` of a message with this codec, which is not an object; `node` is not null.
-fn part<T: Tree>(tree: &T, codec: Codec, index: usize, node: Option<T::Node>) -> Part<'_, T::Node> {
-    let only_if = |is_it: bool| Part::of(tree, node.filter(|_| is_it));
+fn part<T: ObjectTree>(tree: &T, codec: Codec, index: usize, node: Option<T::Node>) -> FieldNode<'_, T::Node> {
+    let only_if = |is_it: bool| FieldNode::of(tree, node.filter(|_| is_it));
     let is_text = || node.is_some_and(|node| tree.as_str(node).is_some());
     let is_list = || node.is_some_and(|node| tree.is_array(node));
     match (codec, index) {
-        (Codec::IntOrString, 0) => Part::Int(i64::from(is_text())),
+        (Codec::IntOrString, 0) => FieldNode::Int(i64::from(is_text())),
         (Codec::IntOrString, _) => only_if(is_text() == (index == 2)),
         (Codec::Duration, _) => {
             let nanoseconds = node.and_then(|node| duration::parse_go(&tree.as_str(node)?).ok());
-            nanoseconds.map_or(Part::Absent, Part::Int)
+            nanoseconds.map_or(FieldNode::Absent, FieldNode::Int)
         }
-        (Codec::Any, _) => Part::Text(Cow::Owned(yaml::encode(&value(tree, node)))),
+        (Codec::Any, _) => FieldNode::Text(Cow::Owned(yaml::encode(&value(tree, node)))),
         (Codec::Choice(choose), _) => only_if(choose(&value(tree, node)) == index),
-        (Codec::Json | Codec::FieldsV1, _) => node.map_or(Part::Absent, |node| Part::Text(tree.text(node))),
-        (Codec::SchemaOrBool, 0) => Part::Bool(node.is_some_and(|node| tree.as_bool(node) != Some(false))),
+        (Codec::Json | Codec::FieldsV1, _) => node.map_or(FieldNode::Absent, |node| FieldNode::Text(tree.text(node))),
+        (Codec::SchemaOrBool, 0) => FieldNode::Bool(node.is_some_and(|node| tree.as_bool(node) != Some(false))),
         (Codec::SchemaOrBool, _) => only_if(node.is_some_and(|node| tree.is_object(node))),
         (Codec::SchemaOrArray | Codec::SchemaOrStringArray, 0) => only_if(!is_list()),
         (Codec::SchemaOrArray | Codec::SchemaOrStringArray, _) => only_if(is_list()),
         (Codec::Time | Codec::MicroTime, _) => match (node.and_then(|node| moment(&tree.as_str(node)?)), codec) {
-            (None, _) => Part::Absent,
-            (Some((seconds, _)), _) if index == 0 => Part::Int(seconds),
-            (Some((_, nanos)), Codec::MicroTime) => Part::Int(i64::from(nanos / 1000 * 1000)),
-            (Some(_), _) => Part::Int(0),
+            (None, _) => FieldNode::Absent,
+            (Some((seconds, _)), _) if index == 0 => FieldNode::Int(seconds),
+            (Some((_, nanos)), Codec::MicroTime) => FieldNode::Int(i64::from(nanos / 1000 * 1000)),
+            (Some(_), _) => FieldNode::Int(0),
         },
         (Codec::Object | Codec::List | Codec::Members | Codec::OneOrMore | Codec::Quantity, _) => only_if(true),
     }
 }
 
-fn value<T: Tree>(tree: &T, node: Option<T::Node>) -> Cow<'_, Value> {
+fn value<T: ObjectTree>(tree: &T, node: Option<T::Node>) -> Cow<'_, Value> {
     node.map_or(Cow::Owned(Value::Null), |node| tree.value(node))
 }
 
 /// The text of a part; empty if it is none.
-fn text<'p, T: Tree>(tree: &'p T, part: &'p Part<'_, T::Node>) -> Cow<'p, str> {
+fn text<'p, T: ObjectTree>(tree: &'p T, part: &'p FieldNode<'_, T::Node>) -> Cow<'p, str> {
     match part {
-        Part::Text(text) => Cow::Borrowed(text),
+        FieldNode::Text(text) => Cow::Borrowed(text),
         part => part.node().and_then(|node| tree.as_str(node)).unwrap_or_default(),
     }
 }
@@ -120,14 +120,14 @@ struct Encoder<'w, T> {
     writer: &'w mut WireWriter,
 }
 
-impl<T: Tree> Encoder<'_, T> {
+impl<T: ObjectTree> Encoder<'_, T> {
     /// Writes a message that is made of `node`; `None` for null.
     fn message(&mut self, message: &'static Message, node: Option<T::Node>) {
         let tree = self.tree;
         match (message.codec, message.fields) {
             (Codec::Object, _) => self.object(message, node),
             (Codec::OneOrMore, [field]) if !node.is_some_and(|node| tree.is_array(node)) => {
-                self.one(field.kind, field.number, Part::of(&tree, node));
+                self.one(field.kind, field.number, FieldNode::of(&tree, node));
             }
             (codec, _) => {
                 for (index, field) in message.by_number().rev() {
@@ -152,15 +152,15 @@ impl<T: Tree> Encoder<'_, T> {
                 Shape::Inline | Shape::Extensions => node,
                 _ => parts[index],
             };
-            self.field(field, Part::of(&tree, part));
+            self.field(field, FieldNode::of(&tree, part));
         }
     }
 
-    fn field(&mut self, field: &'static Field, part: Part<'_, T::Node>) {
+    fn field(&mut self, field: &'static Field, part: FieldNode<'_, T::Node>) {
         match (field.shape, part) {
-            (Shape::Value, Part::Absent) if matches!(field.kind, FieldKind::Bytes) => {}
+            (Shape::Value, FieldNode::Absent) if matches!(field.kind, FieldKind::Bytes) => {}
             (Shape::Value | Shape::Inline, part) => self.one(field.kind, field.number, part),
-            (_, Part::Absent) => {}
+            (_, FieldNode::Absent) => {}
             (Shape::Pointer, part) => self.one(field.kind, field.number, part),
             (Shape::List, part) => self.items(field, part.node()),
             (Shape::Map | Shape::Extensions, part) => self.entries(field, part.node()),
@@ -171,7 +171,7 @@ impl<T: Tree> Encoder<'_, T> {
         let tree = self.tree;
         let Some(items) = node.and_then(|node| tree.items_back(node)) else { return };
         for item in items {
-            self.one(field.kind, field.number, Part::of(&tree, Some(item)));
+            self.one(field.kind, field.number, FieldNode::of(&tree, Some(item)));
         }
     }
 
@@ -183,8 +183,8 @@ impl<T: Tree> Encoder<'_, T> {
                 continue;
             }
             let end = self.writer.len();
-            let value = Part::of(&tree, Some(value));
-            if !matches!((&value, field.kind), (Part::Absent, FieldKind::Bytes)) {
+            let value = FieldNode::of(&tree, Some(value));
+            if !matches!((&value, field.kind), (FieldNode::Absent, FieldKind::Bytes)) {
                 self.one(field.kind, 2, value);
             }
             self.bytes(1, name.as_bytes());
@@ -192,12 +192,12 @@ impl<T: Tree> Encoder<'_, T> {
         }
     }
 
-    fn one(&mut self, kind: FieldKind, number: u32, part: Part<'_, T::Node>) {
+    fn one(&mut self, kind: FieldKind, number: u32, part: FieldNode<'_, T::Node>) {
         let (tree, node) = (self.tree, part.node());
         match kind {
             FieldKind::Bool => {
                 let truth = match part {
-                    Part::Bool(truth) => Some(truth),
+                    FieldNode::Bool(truth) => Some(truth),
                     _ => node.and_then(|node| tree.as_bool(node)),
                 };
                 self.writer.varint(u64::from(truth.unwrap_or_default()));
@@ -205,7 +205,7 @@ impl<T: Tree> Encoder<'_, T> {
             }
             FieldKind::Int32 | FieldKind::Int64 => {
                 let integer = match part {
-                    Part::Int(integer) => Some(integer),
+                    FieldNode::Int(integer) => Some(integer),
                     _ => node.and_then(|node| tree.as_i64(node)),
                 };
                 self.writer.varint(integer.unwrap_or_default() as u64);

@@ -8,7 +8,7 @@ use crate::value::Value;
 use crate::value::json::{self, TextNode, TextTree};
 
 /// JSON that an encoder walks over, from its end to its start.
-pub(super) trait Tree: Copy {
+pub(super) trait ObjectTree: Copy {
     /// A value in it.
     type Node: Copy;
 
@@ -47,7 +47,7 @@ pub(super) trait Tree: Copy {
 #[derive(Clone, Copy, Default)]
 pub(super) struct ValueTree<'v>(PhantomData<&'v Value>);
 
-impl<'v> Tree for ValueTree<'v> {
+impl<'v> ObjectTree for ValueTree<'v> {
     type Node = &'v Value;
 
     fn is_null(&self, node: &'v Value) -> bool {
@@ -94,7 +94,7 @@ impl<'v> Tree for ValueTree<'v> {
     }
 }
 
-impl Tree for TextTree<'_> {
+impl ObjectTree for TextTree<'_> {
     type Node = TextNode;
 
     fn is_null(&self, node: TextNode) -> bool {

@@ -181,6 +181,9 @@ impl WireWriter {
     /// The bytes in reading order.
     pub fn finish(mut self) -> Vec<u8> {
         self.buffer.drain(..self.free);
+        if self.buffer.capacity() / 2 > self.buffer.len() {
+            self.buffer.shrink_to_fit();
+        }
         self.buffer
     }
 }

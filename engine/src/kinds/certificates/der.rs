@@ -34,7 +34,7 @@ pub struct Der<'a>(pub &'a [u8]);
 
 /// An element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Element<'a> {
+pub struct DerElement<'a> {
     /// What it is.
     pub tag: u8,
     /// With its tag and its length.
@@ -55,7 +55,7 @@ impl<'a> Der<'a> {
     }
 
     /// The next element, whatever it is.
-    pub fn any(&mut self) -> Option<Element<'a>> {
+    pub fn any(&mut self) -> Option<DerElement<'a>> {
         work::step();
         let (&tag, rest) = self.0.split_first()?;
         let (&first, rest) = rest.split_first()?;
@@ -67,11 +67,11 @@ impl<'a> Der<'a> {
         let end = self.0.len() - rest.len() + length;
         let (whole, after) = self.0.split_at(end);
         self.0 = after;
-        Some(Element { tag, whole, content })
+        Some(DerElement { tag, whole, content })
     }
 
     /// The next element, if it has this tag.
-    pub fn element(&mut self, tag: u8) -> Option<Element<'a>> {
+    pub fn element(&mut self, tag: u8) -> Option<DerElement<'a>> {
         if self.is_next(tag) { self.any() } else { None }
     }
 

@@ -133,7 +133,7 @@ pub enum ChainError {
 }
 
 /// The chain of certificates that a signer has issued: what its first one says, and those after it.
-pub struct Chain {
+pub struct CertificateChain {
     /// When the first certificate is valid.
     pub validity: Validity,
     /// The faults of its names: the name, and the reason.
@@ -142,7 +142,7 @@ pub struct Chain {
     others: Vec<PemBlock>,
 }
 
-impl Chain {
+impl CertificateChain {
     /// Reads the first certificate of a chain.
     ///
     /// # Errors
@@ -156,7 +156,7 @@ impl Chain {
         }
         let leaf = certificate(&leaf.bytes).ok_or(ChainError::Leaf)?;
         let validity = leaf.validity();
-        Ok(Chain {
+        Ok(CertificateChain {
             validity: Validity {
                 not_before: validity.not_before.timestamp(),
                 not_after: validity.not_after.timestamp(),
@@ -266,16 +266,16 @@ mod tests {
     fn a_certificate_is_for_the_key_that_was_asked_for() {
         let key = rcgen::KeyPair::generate().expect("a key");
         let certificate = rcgen::CertificateParams::default().self_signed(&key).expect("a certificate");
-        let chain = Chain::read(&certificate.pem()).expect("it is a certificate");
+        let chain = CertificateChain::read(&certificate.pem()).expect("it is a certificate");
         assert_eq!(chain.is_for_request(&stub(&key)), Some(true));
         assert_eq!(chain.is_for_key(&key.subject_public_key_info()), Some(true));
         let other = rcgen::KeyPair::generate().expect("a key");
         assert_eq!(chain.is_for_request(&stub(&other)), Some(false));
         assert_eq!(chain.is_for_key(&other.subject_public_key_info()), Some(false));
         assert_eq!(chain.is_for_key(&[1]), None);
-        assert_eq!(Chain::read("").err(), Some(ChainError::Empty));
+        assert_eq!(CertificateChain::read("").err(), Some(ChainError::Empty));
         let with_key = format!("{}{}", certificate.pem(), key.serialize_pem());
-        let chain = Chain::read(&with_key).expect("it begins with a certificate");
+        let chain = CertificateChain::read(&with_key).expect("it begins with a certificate");
         assert_eq!(chain.check_others(), Err(ChainError::IntermediateBlock));
     }
 
@@ -291,7 +291,8 @@ mod tests {
             SanType::DnsName(text("a.b")),
         ];
         let key = rcgen::KeyPair::generate().expect("a key");
-        let chain = Chain::read(&params.self_signed(&key).expect("a certificate").pem()).expect("it is a certificate");
+        let chain = CertificateChain::read(&params.self_signed(&key).expect("a certificate").pem())
+            .expect("it is a certificate");
         assert_eq!(
             chain.name_faults,
             [

@@ -7,7 +7,7 @@
 //! the types of 1.37.
 
 use crate::crd::{Column, ServedVersion};
-use crate::kinds::certificates::pod_request::{self, Chain, KeyFault, Validity};
+use crate::kinds::certificates::pod_request::{self, CertificateChain, KeyFault, Validity};
 use crate::kinds::network::names::check_domain_prefixed;
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::workloads::selector;
@@ -286,7 +286,7 @@ fn validate_issued(root: &FieldRef<'_>) -> ErrorList {
     if chain.text().len() > CHAIN_BYTES_MAX {
         return chain.too_long(CHAIN_BYTES_MAX as i64).into();
     }
-    let issued = match Chain::read(chain.text()) {
+    let issued = match CertificateChain::read(chain.text()) {
         Ok(issued) => issued,
         Err(why) => return chain.invalid(why.to_string()).into(),
     };
@@ -319,7 +319,7 @@ fn validate_issued(root: &FieldRef<'_>) -> ErrorList {
 }
 
 /// Checks that the first certificate is for the key of the request.
-fn validate_issued_key(issued: &Chain, spec: &FieldRef<'_>, chain: &FieldRef<'_>) -> Option<Error> {
+fn validate_issued_key(issued: &CertificateChain, spec: &FieldRef<'_>, chain: &FieldRef<'_>) -> Option<Error> {
     let (stub, key) = (spec.field("stubPKCS10Request"), spec.field("pkixPublicKey"));
     let (holder, is_for, why) = if stub.is_empty() {
         (&key, issued.is_for_key(&bytes(&key)), "must be a valid PKIX-serialized public key")
