@@ -1,6 +1,6 @@
 //! Where the values of a JSON text are, found in one pass: code that reads a text once needs no [`Value`] of it.
 //!
-//! Input: the bytes of a text. Output: a [`TextTree`], if the text is what [`encode`](super::encode) writes for its
+//! Input: the bytes of a text. Output: a [`TextTree`], if the text is what [`encode`](super::encode()) writes for its
 //! value: compact, with sorted fields, and with the same escapes and numbers. Then each part of it is what would be
 //! written for that part. Any other text has no tree and must be decoded.
 
