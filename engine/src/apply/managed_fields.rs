@@ -103,9 +103,7 @@ impl Time {
         let text = if is_canonical { text.to_owned() } else { Timestamp::from_second(seconds).ok()?.to_string() };
         Some(Time { seconds, text })
     }
-}
 
-impl Time {
     /// As Go prints a time in UTC: `2026-01-02 03:04:05 +0000 UTC`.
     fn as_go_prints(&self) -> String {
         self.text.replace('T', " ").replace('Z', " +0000 UTC")

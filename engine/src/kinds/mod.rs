@@ -50,6 +50,7 @@ pub(crate) mod diff;
 pub mod semantic;
 pub mod resources;
 pub(crate) mod node_selector;
+mod annotated;
 mod nodes;
 pub(crate) mod pod;
 pub mod workloads;

@@ -5,13 +5,13 @@
 //!
 //! Source: `ValidateNodeSpecificAnnotations` of `pkg/apis/core/validation`, release 1.36.
 
+use crate::kinds::annotated;
 use crate::kinds::metadata::METADATA;
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::object_meta;
 use crate::meta::unmarshal::UnmarshalError;
 use crate::types::decoder::{Stop, TypedDecoder};
-use crate::value::{Map, Value, json};
-use crate::work;
+use crate::value::{Value, json};
 
 use super::taints;
 
@@ -64,24 +64,10 @@ fn read<T>(text: &str, decode: fn(Value) -> Result<T, UnmarshalError>) -> Result
 
 /// A list of taints, as Go decodes it into its internal type.
 fn decode_taints(sent: Value) -> Result<Vec<Value>, UnmarshalError> {
-    let sent = with_names(sent, &OF_TAINTS.map(|(of_go, _)| of_go));
-    let (list, _) = TypedDecoder::run(|typed| {
-        typed.list(&sent, "[]core.Taint", |typed, item| {
-            let mut fields = Map::new();
-            typed.structure_in("core", item, "Taint", |typed, name, value| {
-                let Some((_, known)) = OF_TAINTS.iter().find(|(of_go, _)| *of_go == name) else { return Ok(false) };
-                let decoded = match name {
-                    "TimeAdded" => time(typed, value),
-                    "Effect" => typed.string_as(value, "core.TaintEffect").map(Value::from),
-                    _ => typed.string(value).map(Value::from),
-                };
-                if let Some(decoded) = decoded {
-                    fields.insert(*known, decoded);
-                }
-                Ok(true)
-            })?;
-            Ok(Value::Object(fields))
-        })
+    let list = annotated::decode_list(sent, "Taint", &OF_TAINTS, |typed, name, value| match name {
+        "TimeAdded" => time(typed, value),
+        "Effect" => typed.string_as(value, "core.TaintEffect").map(Value::from),
+        _ => typed.string(value).map(Value::from),
     })?;
     Ok(list.unwrap_or_default())
 }
@@ -115,7 +101,7 @@ fn validate_avoided(text: &str, path: &Path<'_>) -> ErrorList {
 
 /// Of each entry, whether its owner is a controller, if it has an owner. (Go panics at one that does not say so.)
 fn decode_avoided(sent: Value) -> Result<Vec<Option<bool>>, UnmarshalError> {
-    let sent = with_names(sent, &OF_AVOID_PODS);
+    let sent = annotated::with_names(sent, &OF_AVOID_PODS);
     let mut entries = None;
     TypedDecoder::run(|typed| {
         typed.structure(&sent, "AvoidPods", |typed, name, value| {
@@ -159,23 +145,6 @@ fn decode_owner<'v>(typed: &mut TypedDecoder<'v>, owner: &'v Value) -> Result<bo
         Ok(true)
     })?;
     Ok(is_controller)
-}
-
-/// The value with fields named as Go names them, which ignores the case; unknown fields are dropped, as they are ignored.
-fn with_names(value: Value, names: &[&str]) -> Value {
-    work::step();
-    match value {
-        Value::Array(items) => Value::Array(items.into_iter().map(|item| with_names(item, names)).collect()),
-        Value::Object(fields) => {
-            let known = |name: &str| names.iter().find(|known| known.eq_ignore_ascii_case(name));
-            let renamed = fields.into_iter().filter_map(|(name, value)| {
-                let known = known(&name)?;
-                Some(((*known).to_owned(), with_names(value, names)))
-            });
-            Value::Object(renamed.collect::<Map>())
-        }
-        other => other,
-    }
 }
 
 #[cfg(test)]

@@ -3,11 +3,11 @@
 //! Source: `pkg/apis/core/validation`, release 1.36.
 
 use super::{PodValidationOptions, profiles, tolerations};
+use crate::kinds::annotated;
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::unmarshal::UnmarshalError;
-use crate::types::decoder::TypedDecoder;
-use crate::value::{Map, Value, json};
+use crate::value::{Value, json};
 
 /// Of pods that a kubelet has from a file.
 pub const MIRROR: &str = "kubernetes.io/config.mirror";
@@ -76,39 +76,11 @@ const FIELDS: [(&str, &str); 5] = [
 
 /// A list of tolerations, as Go decodes it into its internal type.
 fn decode_tolerations(sent: Value) -> Result<Value, UnmarshalError> {
-    let sent = with_names_of_go(sent);
-    let (list, _) = TypedDecoder::run(|typed| {
-        typed.list(&sent, "[]core.Toleration", |typed, item| {
-            let mut fields = Map::new();
-            typed.structure_in("core", item, "Toleration", |typed, name, value| {
-                let Some((_, known)) = FIELDS.iter().find(|(of_go, _)| *of_go == name) else { return Ok(false) };
-                let decoded = match name {
-                    "TolerationSeconds" => typed.int64(value).map(Value::Int),
-                    "Operator" => typed.string_as(value, "core.TolerationOperator").map(Value::from),
-                    "Effect" => typed.string_as(value, "core.TaintEffect").map(Value::from),
-                    _ => typed.string(value).map(Value::from),
-                };
-                if let Some(decoded) = decoded {
-                    fields.insert(*known, decoded);
-                }
-                Ok(true)
-            })?;
-            Ok(Value::Object(fields))
-        })
+    let list = annotated::decode_list(sent, "Toleration", &FIELDS, |typed, name, value| match name {
+        "TolerationSeconds" => typed.int64(value).map(Value::Int),
+        "Operator" => typed.string_as(value, "core.TolerationOperator").map(Value::from),
+        "Effect" => typed.string_as(value, "core.TaintEffect").map(Value::from),
+        _ => typed.string(value).map(Value::from),
     })?;
     Ok(list.map_or(Value::Null, Value::Array))
-}
-
-/// Renames the fields as Go has them: it ignores the case of their names.
-fn with_names_of_go(list: Value) -> Value {
-    let Value::Array(items) = list else { return list };
-    let rename = |item: Value| match item {
-        Value::Object(fields) => {
-            let known = |name: &str| FIELDS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
-            let fields = fields.iter().filter_map(|(name, value)| Some((known(name)?.0.to_owned(), value.clone())));
-            Value::Object(fields.collect::<Map>())
-        }
-        other => other,
-    };
-    Value::Array(items.into_iter().map(rename).collect())
 }
