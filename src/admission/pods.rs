@@ -11,7 +11,7 @@ use async_trait::async_trait;
 
 use super::{Admission, Attributes, Objects, Operation, ScopedResource, forbidden};
 use crate::kinds::pod_object::{priority, resize_admission, runtime_class, tolerations};
-use crate::meta::{Cause, Status};
+use crate::meta::{Cause, Status, names};
 use crate::value::Value;
 
 const PRIORITY_CLASSES: (&str, &str) = ("scheduling.k8s.io", "priorityclasses");
@@ -189,8 +189,8 @@ impl RuntimeClass {
     /// The runtime class of a pod; `None` if the pod names none.
     async fn class(&self, attributes: &Attributes<'_>, pod: &Value) -> Result<Option<Value>, Status> {
         let Some(name) = runtime_class::name(pod) else { return Ok(None) };
-        if name.is_empty() {
-            return Err(Status::plain(500, "resource name may not be empty"));
+        if let Some(why) = names::unfit_for_request(name) {
+            return Err(Status::plain(500, &why));
         }
         let class = self.objects.get(place(RUNTIME_CLASSES), name).await?;
         class.map(Some).ok_or_else(|| forbidden(attributes, pod, &runtime_class::not_found(name)))

@@ -225,6 +225,7 @@ pub(super) fn merge_strategically(
     if let Some(error) = named.and_then(|named| named.restore_error(&patched)) {
         return Err(unfit(&error));
     }
+    let unknown = named.map(|named| named.restore_unknown(version.minor, &patched)).unwrap_or_default();
     let mut patched = restored(patched, named);
     // Go decodes the result into its own type, whatever the patch changes or removes of the apiVersion and kind.
     if let Value::Object(fields) = &mut patched {
@@ -236,7 +237,7 @@ pub(super) fn merge_strategically(
         ReadError::Internal(why) => Status::plain(500, &why),
         error => unfit(&error.to_string()),
     })?;
-    errors.extend(decoded.findings.unknown.iter().map(|path| format!("unknown field \"{path}\"")));
+    errors.extend(unknown.iter().map(|path| format!("unknown field \"{path}\"")));
     if let Some(error) = tell_strict(&errors, request.field_validation, warnings) {
         return Err(unfit(&error));
     }

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use crate::value::go_quote;
 use crate::work;
 
 const LABEL_BYTES_MAX: usize = 63;
@@ -251,6 +252,17 @@ pub fn is_path_segment(name: &str, prefix: bool) -> Vec<String> {
         return vec![format!("may not be '{name}'")];
     }
     ["/", "%"].into_iter().filter(|part| name.contains(part)).map(|part| format!("may not contain '{part}'")).collect()
+}
+
+/// Why a client of Kubernetes does not ask for an object of this name.
+///
+/// Source: `Request.Name` of `k8s.io/client-go/rest`.
+pub fn unfit_for_request(name: &str) -> Option<String> {
+    if name.is_empty() {
+        return Some("resource name may not be empty".to_owned());
+    }
+    let faults = is_path_segment(name, false);
+    (!faults.is_empty()).then(|| format!("invalid resource name {}: [{}]", go_quote(name), faults.join(" ")))
 }
 
 /// The name of an object: a DNS name.

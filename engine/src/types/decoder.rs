@@ -49,9 +49,8 @@ pub struct TypedDecoder<'v> {
     minor: Minor,
     steps: Vec<PathSegment<'v>>,
     struct_name: &'v str,
-    /// Inside a type that decodes itself, Go loses its position; this keeps that of the type: its struct and the number
-    /// of steps.
-    frozen: Option<(&'v str, usize)>,
+    /// Inside a type that decodes itself, the struct that it is a field of: Go's errors name that one.
+    frozen: Option<&'v str>,
     saved: Option<UnmarshalError>,
     faults: Vec<FieldDecodeError>,
     unknown: Vec<String>,
@@ -347,7 +346,7 @@ impl<'v> TypedDecoder<'v> {
         self.opaque();
         let outer_frozen = self.frozen;
         let outer_saved = self.saved.take();
-        self.frozen = outer_frozen.or(Some((self.struct_name, self.steps.len())));
+        self.frozen = outer_frozen.or(Some(self.struct_name));
         let value = decode(self)?;
         self.frozen = outer_frozen;
         match std::mem::replace(&mut self.saved, outer_saved) {
@@ -539,8 +538,9 @@ impl<'v> TypedDecoder<'v> {
 
     /// The innermost struct and the fields on the path, without keys and indices.
     fn position(&self) -> (&'v str, String) {
-        let (name, depth) = self.frozen.unwrap_or((self.struct_name, self.steps.len()));
-        let fields: Vec<&str> = self.steps[..depth]
+        let name = self.frozen.unwrap_or(self.struct_name);
+        let fields: Vec<&str> = self
+            .steps
             .iter()
             .filter_map(|step| match step {
                 PathSegment::Field(field) | PathSegment::Embedded(field) => Some(*field),

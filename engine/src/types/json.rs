@@ -54,26 +54,6 @@ impl Message {
         TypedDecoder::faults(|typed| self.decode_at(typed, object))
     }
 
-    /// Why a patched tree can't be restored as an object of this type, without being read from text. Go then has other
-    /// errors than for text: `cannot restore map from slice`. Of several errors, that of the first field of the type is
-    /// returned.
-    pub fn restore_error(&'static self, object: &Value) -> Option<String> {
-        let fields = object.as_object()?;
-        self.members().find_map(|field| field.restore_error(fields.get(field.json)?))
-    }
-
-    /// Truncates numbers that are too large for their fields to their lower bits, as Go does when it restores an object
-    /// from a tree.
-    pub fn truncate_numbers(&'static self, object: &mut Value) {
-        let Value::Object(fields) = object else { return };
-        for (name, value) in fields.iter_mut() {
-            work::step();
-            if let Some(field) = self.member(name) {
-                field.truncate_numbers(value);
-            }
-        }
-    }
-
     /// A zero object of the type as Go writes it.
     pub fn zero(&self) -> Value {
         Value::Object(self.written_of(Map::new()))
@@ -163,15 +143,6 @@ impl Field {
         }
     }
 
-    fn truncate_numbers(&'static self, value: &mut Value) {
-        match (self.shape, value) {
-            (Shape::List, Value::Array(items)) => items.iter_mut().for_each(|item| self.kind.truncate_numbers(item)),
-            (Shape::Map, Value::Object(entries)) => entries.values_mut().for_each(|it| self.kind.truncate_numbers(it)),
-            (Shape::Value | Shape::Pointer | Shape::Inline, value) => self.kind.truncate_numbers(value),
-            _ => {}
-        }
-    }
-
     /// A zero value of the field as Go writes it.
     fn zero(&self) -> Option<Value> {
         match self.shape {
@@ -211,18 +182,6 @@ impl Field {
             Shape::Map | Shape::Extensions => Ok(typed.map(value, GoContainer(self), one)?.map(Value::Object)),
         }
     }
-
-    fn restore_error(&'static self, value: &Value) -> Option<String> {
-        let one = |value| self.kind.restore_error(self.go_type, value);
-        match (self.shape, value) {
-            (_, Value::Null) => None,
-            (Shape::Value | Shape::Pointer | Shape::Inline, _) => one(value),
-            (Shape::List, Value::Array(items)) => items.iter().find_map(one),
-            (Shape::Map | Shape::Extensions, Value::Object(entries)) => entries.values().find_map(one),
-            (Shape::List, _) => Some(format!("cannot restore slice from {}", kind_of(value))),
-            (Shape::Map | Shape::Extensions, _) => Some(format!("cannot restore map from {}", kind_of(value))),
-        }
-    }
 }
 
 /// The Go name of the type of a field that is a list or a map.
@@ -239,29 +198,7 @@ impl fmt::Display for GoContainer<'_> {
     }
 }
 
-/// The result of converting a whole number beyond all integers, on the processors that Go runs on: the least integer.
-fn beyond_integers(number: f64) -> i64 {
-    const BOUND: f64 = 9_223_372_036_854_775_808.0;
-    if (-BOUND..BOUND).contains(&number) { number as i64 } else { i64::MIN }
-}
-
 impl FieldKind {
-    fn truncate_numbers(self, value: &mut Value) {
-        match (self, value) {
-            (FieldKind::Int32, Value::Int(number)) => *number = i64::from(*number as i32),
-            (FieldKind::Int32 | FieldKind::Int64, value) => {
-                if let Value::Float(number) = *value {
-                    *value = Value::Int(beyond_integers(number));
-                    self.truncate_numbers(value);
-                }
-            }
-            (FieldKind::Message(message), value) if matches!(message.codec, Codec::Object) => {
-                message.get().truncate_numbers(value)
-            }
-            _ => {}
-        }
-    }
-
     /// The Go name of the type, if it has no `name` of its own.
     pub(super) fn go_type(self, name: Option<&'static str>) -> Cow<'static, str> {
         match self {
@@ -294,31 +231,6 @@ impl FieldKind {
                 Codec::Object => message.get().zero(),
                 _ => Value::Null,
             },
-        }
-    }
-
-    fn restore_error(self, go_type: Option<&'static str>, value: &Value) -> Option<String> {
-        match (self, value) {
-            (_, Value::Null) | (FieldKind::String, Value::String(_)) | (FieldKind::Bool, Value::Bool(_)) => None,
-            (FieldKind::Int32 | FieldKind::Int64, Value::Int(_)) => None,
-            (FieldKind::Int32 | FieldKind::Int64, Value::Float(number)) if number.trunc() == *number => None,
-            (FieldKind::String, Value::Int(_)) => Some(format!("cannot convert int64 to {}", self.go_type(go_type))),
-            (FieldKind::Int32 | FieldKind::Int64, Value::Float(_)) => {
-                Some(format!("cannot convert float64 to {}", self.go_type(go_type)))
-            }
-            (FieldKind::String, _) => Some("unrecognized type: string".to_owned()),
-            (FieldKind::Bool | FieldKind::Int32 | FieldKind::Int64 | FieldKind::Double, _) => {
-                Some(format!("unrecognized type: {}", self.go_type(go_type)))
-            }
-            (FieldKind::Bytes, Value::String(text)) => {
-                base64::decode(text).err().map(|error| format!("error decoding from json: {error}"))
-            }
-            (FieldKind::Bytes, Value::Array(items)) => {
-                let error = items.iter().find_map(|item| FieldKind::Int32.restore_error(None, item));
-                error.map(|error| error.replace("int32", "uint8"))
-            }
-            (FieldKind::Bytes, _) => Some(format!("cannot restore slice from {}", kind_of(value))),
-            (FieldKind::Message(message), _) => restore_error_of(message.get(), value),
         }
     }
 
@@ -379,39 +291,6 @@ fn decode_alternative<'v>(
         (Codec::SchemaOrBool, _) => Err(Stop::other("boolean or JSON schema expected")),
         (_, Value::Array(_)) => of_shape(Shape::List).map_or(Ok(None), |list| list.decode(typed, value)),
         _ => Ok(Some(Value::Null)),
-    }
-}
-
-fn restore_error_of(message: &'static Message, value: &Value) -> Option<String> {
-    match (message.codec, value) {
-        (Codec::Time, Value::String(text)) => time::normalize(text).err().map(|error| error.to_string()),
-        (Codec::MicroTime, Value::String(text)) => time::normalize_micro(text).err().map(|error| error.to_string()),
-        (Codec::Time | Codec::MicroTime, _) => object_meta::time_field(value).err().map(|error| error.to_string()),
-        (Codec::Quantity, Value::String(text)) => Quantity::parse(text.trim()).err().map(|error| error.to_string()),
-        (Codec::IntOrString, Value::String(_)) => None,
-        (Codec::IntOrString, Value::Int(number)) if i32::try_from(*number).is_ok() => None,
-        (Codec::IntOrString, _) => Some(unfit_on_its_own(value, "int32").to_string()),
-        (Codec::Object, Value::Object(_)) => message.restore_error(value),
-        (Codec::Object, _) => Some(format!("cannot restore struct from: {}", kind_of(value))),
-        (Codec::List, Value::Array(items)) => {
-            let field = &message.fields[0];
-            items.iter().find_map(|item| field.kind.restore_error(field.go_type, item))
-        }
-        (Codec::List, _) => Some(format!("cannot restore slice from {}", kind_of(value))),
-        _ => None,
-    }
-}
-
-/// The kind of a value that was read without a type, as Go's reflection names it.
-fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "nil",
-        Value::Bool(_) => "bool",
-        Value::Int(_) => "int64",
-        Value::Float(_) => "float64",
-        Value::String(_) => "string",
-        Value::Array(_) => "slice",
-        Value::Object(_) => "map",
     }
 }
 
@@ -494,7 +373,7 @@ fn decode_duration(typed: &mut TypedDecoder<'_>, value: &Value) -> Option<Value>
 }
 
 /// Go's error for a value that a type which decodes itself does not accept.
-fn unfit_on_its_own(value: &Value, go_type: &str) -> UnmarshalError {
+pub(super) fn unfit_on_its_own(value: &Value, go_type: &str) -> UnmarshalError {
     let what = match value {
         Value::Int(_) | Value::Float(_) if go_type != "string" => format!("number {}", json::encode_to_string(value)),
         Value::Int(_) | Value::Float(_) => "number".to_owned(),
@@ -631,37 +510,6 @@ mod tests {
             check(kind, text, &unfit(expected));
         }
         check("Secret", r#"{"data":{"x":"!!!"}}"#, "illegal base64 data at input byte 0");
-    }
-
-    #[test]
-    fn what_can_not_be_restored_is_told_in_the_words_of_go() {
-        for (kind, text, expected) in [
-            ("ConfigMap", r#"{"data":[1]}"#, "cannot restore map from slice"),
-            ("ConfigMap", r#"{"data":{"a":1}}"#, "cannot convert int64 to string"),
-            ("ConfigMap", r#"{"data":{"a":true}}"#, "unrecognized type: string"),
-            ("ConfigMap", r#"{"immutable":1}"#, "unrecognized type: bool"),
-            (
-                "ConfigMap",
-                r#"{"binaryData":{"a":"??"}}"#,
-                "error decoding from json: illegal base64 data at input byte 0",
-            ),
-            ("ConfigMap", r#"{"binaryData":{"a":1}}"#, "cannot restore slice from int64"),
-            ("ConfigMap", r#"{"metadata":1}"#, "cannot restore struct from: int64"),
-            ("Secret", r#"{"type":1}"#, "cannot convert int64 to v1.SecretType"),
-            ("ServiceAccount", r#"{"secrets":["x",null]}"#, "cannot restore struct from: string"),
-            ("Event", r#"{"count":1.5}"#, "cannot convert float64 to int32"),
-            ("ConfigMap", r#"{"binaryData":{"a":["x"]}}"#, "unrecognized type: uint8"),
-            ("Event", r#"{"firstTimestamp":3}"#, "json: cannot unmarshal number into Go value of type string"),
-        ] {
-            let object = json::decode(text.as_bytes()).expect("the test is JSON");
-            assert_eq!(message(kind).restore_error(&object).as_deref(), Some(expected), "{text}");
-        }
-        let bytes = json::decode(br#"{"binaryData":{"a":[1,2]}}"#).expect("the test is JSON");
-        assert_eq!(message("ConfigMap").restore_error(&bytes), None);
-        let mut beyond = json::decode(br#"{"count":1e20}"#).expect("the test is JSON");
-        assert_eq!(message("Event").restore_error(&beyond), None);
-        message("Event").truncate_numbers(&mut beyond);
-        assert_eq!(beyond, crate::object! { "count" => 0 });
     }
 
     #[test]

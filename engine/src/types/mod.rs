@@ -37,6 +37,7 @@ pub(crate) mod json;
 pub(crate) mod layout;
 mod stored;
 mod older;
+mod restore;
 pub(crate) mod openapi;
 
 pub use internal::show as show_internal;

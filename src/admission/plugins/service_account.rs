@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::forbidden;
 use crate::admission::{Admission, Attributes, Objects, Operation, ScopedResource};
 use crate::kinds::pod_object::service_account;
-use crate::meta::Status;
+use crate::meta::{Status, names};
 use crate::value::{Value, go_quote};
 use crate::write::metadata::name_suffix;
 
@@ -84,8 +84,9 @@ impl ServiceAccount {
                 return Ok(found);
             }
         }
-        let quoted = go_quote(name);
-        let why = format!("error looking up service account {namespace}/{name}: serviceaccount {quoted} not found");
+        let why = names::unfit_for_request(name);
+        let why = why.unwrap_or_else(|| format!("serviceaccount {} not found", go_quote(name)));
+        let why = format!("error looking up service account {namespace}/{name}: {why}");
         Err(forbidden(attributes, pod, &why))
     }
 }

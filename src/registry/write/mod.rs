@@ -20,6 +20,7 @@ use crate::auth::UserInfo;
 use crate::kinds::prepare;
 use crate::kinds::strategy::Strategy;
 use crate::meta::Status;
+use crate::meta::api_version::split_api_version;
 use crate::meta::field::ErrorList;
 use crate::store::{self, Guard, Stored};
 use crate::types::decoder::Empty;
@@ -311,10 +312,26 @@ fn valid(
     warnings.extend(outcome.ratcheted.iter().map(ToString::to_string));
     if !errors.is_empty() {
         let (kind, name) = (outcome.object.str_at(&["kind"]), outcome.object.str_at(&["metadata", "name"]));
-        return Err(Status::invalid(target.resource.kind_group(&target.version), kind, name, &errors));
+        return Err(match kind_group(target, &outcome.object) {
+            Ok(group) => Status::invalid(group, kind, name, &errors),
+            Err(why) => Status::internal_error(why),
+        });
     }
     warnings.extend(outcome.warnings);
     Ok(outcome.object)
+}
+
+/// The group of the kind of an invalid object. Go reads that of a custom object from its apiVersion, whatever a patch
+/// made of it, and fails where there is none.
+fn kind_group<'a>(target: &'a Target, object: &'a Value) -> Result<&'a str, &'static str> {
+    if target.resource.definition.is_none() {
+        return Ok(target.resource.kind_group(&target.version));
+    }
+    match split_api_version(object.str_at(&["apiVersion"])) {
+        Ok((_, "")) => Err("Object 'apiVersion' is missing in 'object has no apiVersion field'"),
+        Ok((group, _)) => Ok(group),
+        Err(_) => Err("Object 'Kind' is missing in 'object has no kind field '"),
+    }
 }
 
 /// Lists in pods and pod templates for which Go distinguishes empty from absent.

@@ -271,14 +271,18 @@ impl JsonPatchOperation {
     fn copy<'p>(&'p self, document: &mut WrittenValue<'p>, copied: &mut Copied) -> Result<(), OperationFailure> {
         let from = self.from("copy")?;
         let place = find(document, from).ok_or_else(|| unreachable("copy", "doc is", "from path", from))?;
-        let value = place.get().map_err(failed("copy", "from", from))?;
-        let value = value.cloned().unwrap_or(WrittenValue::Null);
+        place.get().map_err(failed("copy", "from", from))?;
+        let path = self.path("copy")?;
+        let unreachable_path = || unreachable("copy", "doc is", "destination path", path);
+        // What lies on this way is copied with its fields sorted, as Go writes what it has read.
+        find(document, path).ok_or_else(unreachable_path)?;
+        let place = find(document, from).ok_or_else(unreachable_path)?;
+        let value = place.get().map_err(failed("copy", "from", from))?.cloned().unwrap_or(WrittenValue::Null);
         if !value.is_null() {
             copied.add(&value.to_text());
         }
-        let path = self.path("copy")?;
-        let place = find(document, path).ok_or_else(|| unreachable("copy", "doc is", "destination path", path))?;
         copied.check()?;
+        let place = find(document, path).ok_or_else(unreachable_path)?;
         Ok(place.add(value).map_err(OperationError::Copied)?)
     }
 

@@ -87,6 +87,18 @@ fn operations_change_objects_and_arrays() {
 }
 
 #[test]
+fn a_copy_into_itself_has_its_fields_sorted() {
+    const INNER: Layout = Layout::Struct(&[("x", &Layout::Sorted), ("a", &Layout::Sorted)]);
+    const OUTER: Layout = Layout::Struct(&[("y", &INNER), ("b", &INNER)]);
+    let object = json::decode(br#"{"z":{"y":{"x":1,"a":2},"b":{"x":1,"a":2}}}"#).expect("the test is JSON");
+    let patch = br#"[{"op":"copy","from":"/z","path":"/z/b/e"}]"#;
+    let (patch, _) = Patch::decode(patch, true).expect("the test is a patch");
+    let patched = patch.apply(&object, Layout::Struct(&[("z", &OUTER)])).expect("it applies");
+    let copied = r#"{"b":{"a":2,"x":1},"y":{"x":1,"a":2}}"#;
+    assert_eq!(patched, format!(r#"{{"z":{{"b":{{"a":2,"e":{copied},"x":1}},"y":{{"x":1,"a":2}}}}}}"#));
+}
+
+#[test]
 fn what_is_missing_is_often_taken_as_null() {
     check("{}", r#"[{"op":"replace","path":"/a","value":1}]"#, Some(r#"{"a":1}"#));
     check("{}", r#"[{"op":"copy","from":"/x","path":"/a"}]"#, Some(r#"{"a":null}"#));

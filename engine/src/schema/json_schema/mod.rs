@@ -399,10 +399,10 @@ mod tests {
     }
 
     #[test]
-    fn a_type_that_decodes_itself_forgets_where_it_is_and_comes_first() {
+    fn errors_of_a_type_that_decodes_itself_come_first() {
         check_error(
             r#"{"id": 1, "items": {"maxLength": 1.5}}"#,
-            "json: cannot unmarshal number 1.5 into Go struct field JSONSchemaProps.items of type int64",
+            "json: cannot unmarshal number 1.5 into Go struct field JSONSchemaProps.items.maxLength of type int64",
         );
         check_error(r#"{"id": 1, "additionalProperties": 1}"#, "boolean or JSON schema expected");
     }
