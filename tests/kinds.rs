@@ -14,7 +14,8 @@ const HEAD: &str = "\
 # Built-in kinds
 
 Every built-in kind that the server knows, with its versions; the stored one is in bold. Versions that are not served by
-default are asked for with `--runtime-config`, as `--runtime-config=api/all=true`.
+default are asked for with `--runtime-config`, as `--runtime-config=api/all=true`; those of `scheduling.k8s.io` also need
+`--feature-gates=GenericWorkload=true,CompositePodGroup=true`.
 
 Objects of every kind are decoded with the types of Kubernetes 1.37, which is checked by unknown and doubled fields, and get
 their defaults. Then the kind's own rules in `engine/src/kinds/served` check them when they are created and updated. *Questions* are

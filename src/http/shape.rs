@@ -78,7 +78,8 @@ pub(super) fn has_table(target: &Target) -> bool {
 pub(super) fn go_type(target: &Target) -> String {
     let version = &target.version;
     let package = match (target.subresource, version.group.as_str()) {
-        (Subresource::Scale, _) => return "v1.Scale".to_owned(),
+        (Subresource::Scale, _) if target.resource.definition.is_some() => return "v1.Scale".to_owned(),
+        (Subresource::Scale, _) => return "autoscaling.Scale".to_owned(),
         _ if target.resource.definition.is_some() => return "unstructured.Unstructured".to_owned(),
         (_, "") => "core",
         (_, group) => {

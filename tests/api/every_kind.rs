@@ -37,6 +37,7 @@ fn every_kind_is_listed_published_and_has_columns() {
             "--store",
             "memory",
             "--runtime-config=api/all=true",
+            "--feature-gates=GenericWorkload=true,CompositePodGroup=true",
             "--disable-admission-plugins=StorageObjectInUseProtection",
         ],
     );
@@ -75,6 +76,7 @@ fn every_kind_is_created_patched_and_read_in_both_forms() {
             "--store",
             "memory",
             "--runtime-config=api/all=true",
+            "--feature-gates=GenericWorkload=true,CompositePodGroup=true",
             "--disable-admission-plugins=StorageObjectInUseProtection",
             // It would write the status of policies between a request and the next.
             "--controllers=*,-validatingadmissionpolicy-status-controller",

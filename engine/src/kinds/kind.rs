@@ -55,7 +55,7 @@ pub struct Kind {
     pub is_default: bool,
     /// Whether the newest minor does not have it any more.
     pub is_former: bool,
-    /// The feature gate without which it is not served by default.
+    /// The feature gate without which it is not served, even if it is asked for.
     pub gate: Option<Gate>,
     /// The warning for every use of it, if its type has none.
     pub deprecation: Option<&'static str>,

@@ -141,8 +141,7 @@ impl RuntimeConfig {
 
     /// Whether a kind is served in its version.
     pub fn serves(&self, kind: &Kind) -> bool {
-        let is_gated = kind.is_default || kind.is_former;
-        if !kind.is_in(self.minor) || (is_gated && kind.gate.is_some_and(|gate| !self.minor.opens(gate))) {
+        if !kind.is_in(self.minor) || kind.gate.is_some_and(|gate| !self.minor.opens(gate)) {
             return false;
         }
         let api_version = kind.api_version();
@@ -222,6 +221,23 @@ mod tests {
         assert!(!serves(Minor::NEWEST, "StorageVersionMigrator=false"));
         // v1 came with 1.37.
         assert!(!serves(Minor::of(36), "StorageVersionMigrator=true"));
+    }
+
+    #[test]
+    fn what_is_asked_for_needs_its_gate_too() {
+        let serves = |minor, gates, api_version, kind| {
+            let gates = Gates::parse(gates, minor).expect("the test is valid");
+            let config = RuntimeConfig::parse("api/all=true").expect("the test is valid");
+            config.for_minor(minor.with_gates(gates)).kind(api_version, kind).is_some()
+        };
+        let workload = |gates| serves(Minor::NEWEST, gates, "scheduling.k8s.io/v1alpha3", "Workload");
+        assert!(!workload(""));
+        assert!(workload("GenericWorkload=true"));
+        let bundle = |minor| serves(minor, "", "certificates.k8s.io/v1beta1", "ClusterTrustBundle");
+        assert!(bundle(Minor::NEWEST));
+        assert!(!bundle(Minor::of(36)));
+        // kube-apiserver serves these without a look at their gate.
+        assert!(serves(Minor::of(36), "", "resource.k8s.io/v1beta2", "DeviceTaintRule"));
     }
 
     #[test]

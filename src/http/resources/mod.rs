@@ -118,7 +118,9 @@ async fn find(
 fn routed_version(resource: &Resource, path: &ResourcePath, verb: Verb) -> Result<Arc<ServedVersion>, RequestRefusal> {
     let built_in = resource.definition.is_none();
     let version = resource.served(&path.version).ok_or_else(|| not_routed(built_in))?;
-    if path.fits_scope(version.is_namespaced(), verb) {
+    // A watch of one object has no route in all namespaces.
+    let is_watch_of_one = built_in && version.is_namespaced() && path.namespace.is_empty() && !path.name.is_empty();
+    if path.fits_scope(version.is_namespaced(), verb) && !is_watch_of_one {
         Ok(Arc::clone(version))
     } else if built_in && is_list_of_all_namespaces(path, version) {
         Err(Status::method_not_allowed_generic().into())

@@ -47,7 +47,8 @@ type resource struct {
 }
 
 func TestEveryKind(test *testing.T) {
-	config := skiff.Start(test, skiff.Arguments("--runtime-config=api/all=true", "--disable-admission-plugins=TaintNodesByCondition",
+	config := skiff.Start(test, skiff.Arguments("--runtime-config=api/all=true", "--feature-gates=GenericWorkload=true,CompositePodGroup=true",
+		"--disable-admission-plugins=TaintNodesByCondition",
 		// It would write the status of policies between a read and an update.
 		"--controllers=*,-validatingadmissionpolicy-status-controller"))
 	// Some kinds are deprecated, and say so.
@@ -72,7 +73,8 @@ func TestEveryKind(test *testing.T) {
 
 // What is created only to be answered. Bindings need a pod: TestPods has them.
 func TestEveryQuestion(test *testing.T) {
-	config := skiff.Start(test, skiff.Arguments("--runtime-config=api/all=true", "--disable-admission-plugins=TaintNodesByCondition",
+	config := skiff.Start(test, skiff.Arguments("--runtime-config=api/all=true", "--feature-gates=GenericWorkload=true,CompositePodGroup=true",
+		"--disable-admission-plugins=TaintNodesByCondition",
 		// It would write the status of policies between a read and an update.
 		"--controllers=*,-validatingadmissionpolicy-status-controller"))
 	// Some kinds are deprecated, and say so.

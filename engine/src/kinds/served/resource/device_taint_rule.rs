@@ -31,7 +31,7 @@ const fn form(version: &'static str, is_default: bool) -> Kind {
         example: "metadata: {name: example}\nspec: {deviceSelector: {driver: gpu.example.com}, taint: {key: example.com/broken, effect: NoSchedule}}",
         forms: &KINDS,
         is_default,
-        gate: Some(Gate::DraDeviceTaintRules),
+        gate: if is_default { Some(Gate::DraDeviceTaintRules) } else { None },
         ..Kind::new("resource.k8s.io", version, "DeviceTaintRule", &DeviceTaintRule)
     }
 }

@@ -35,6 +35,7 @@ static COMPOSITE: Kind = Kind {
     singular: "compositepodgroup",
     status: true,
     is_default: false,
+    gate: Some(Gate::CompositePodGroup),
     example: "metadata: {name: example}\nspec: {workloadRef: {workloadName: a, templateName: b}, schedulingPolicy: {basic: {}}}",
     ..Kind::new(GROUP, "v1alpha3", "CompositePodGroup", &COMPOSITE_POD_GROUP)
 };
@@ -45,6 +46,7 @@ const fn workload(version: &'static str) -> Kind {
         singular: "workload",
         is_default: false,
         forms: &WORKLOADS,
+        gate: Some(Gate::GenericWorkload),
         example: "metadata: {name: example}\nspec: {podGroupTemplates: [{name: a, schedulingPolicy: {basic: {}}}]}",
         ..Kind::new(GROUP, version, "Workload", &WORKLOAD)
     }
@@ -57,6 +59,7 @@ const fn pod_group(version: &'static str) -> Kind {
         status: true,
         is_default: false,
         forms: &POD_GROUPS,
+        gate: Some(Gate::GenericWorkload),
         example: "metadata: {name: example}\nspec: {schedulingPolicy: {basic: {}}}",
         ..Kind::new(GROUP, version, "PodGroup", &POD_GROUP)
     }
