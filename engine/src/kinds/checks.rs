@@ -7,8 +7,7 @@ use std::net::IpAddr;
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::{address, names};
-use crate::value::Value;
-use crate::value::go_quote;
+use crate::value::{Value, go_quote, json};
 
 use super::semantic;
 
@@ -22,11 +21,22 @@ pub fn unchanged(new: &FieldRef<'_>, old: &FieldRef<'_>) -> Option<Error> {
     (new.value() != old.value()).then(|| new.invalid("field is immutable"))
 }
 
+/// [`unchanged`] for a text of a named type, which Go shows as JSON.
+pub fn unchanged_as_json(new: &FieldRef<'_>, old: &FieldRef<'_>) -> Option<Error> {
+    (new.value() != old.value()).then(|| new.invalid_as_json("field is immutable"))
+}
+
 /// [`unchanged`] for a field that is null if absent: a pointer, a list or a map.
 pub fn unchanged_or_null(new: &FieldRef<'_>, old: &FieldRef<'_>) -> Option<Error> {
     let is_same = semantic::equal_untyped(new.value(), old.value());
-    let shown = new.value().cloned().unwrap_or(Value::Null);
-    (!is_same).then(|| Error::invalid(new.path(), shown, "field is immutable"))
+    (!is_same).then(|| invalid_or_null(new, "field is immutable"))
+}
+
+/// The error for a pointer, which Go shows as JSON: `null` if it is nil.
+pub fn invalid_or_null(field: &FieldRef<'_>, detail: &str) -> Error {
+    let value = field.value().cloned().unwrap_or(Value::Null);
+    let shown = json::encode_to_string(&value);
+    Error::invalid(field.path(), value, detail).shown_as(shown)
 }
 
 /// A text must be one of `supported`.

@@ -102,7 +102,7 @@ pub fn validate_conditions(status: &FieldRef<'_>) -> ErrorList {
     for condition in status.field("conditions").items() {
         let kind = condition.field("type");
         if !seen.insert(kind.text().to_owned()) {
-            errors.push(kind.duplicate());
+            errors.push(kind.duplicate_as_json());
         }
         if kind.text().is_empty() {
             errors.push(kind.required(""));

@@ -142,6 +142,12 @@ impl<'a> FieldRef<'a> {
         Error::duplicate(&self.path, self.shown())
     }
 
+    /// [`FieldRef::duplicate`] for a named type, which Go shows as JSON, even if it is a text.
+    pub fn duplicate_as_json(&self) -> Error {
+        let shown = json::encode_to_string(&self.shown());
+        self.duplicate().shown_as(shown)
+    }
+
     /// The error that the object named by the value does not exist.
     pub fn not_found(&self) -> Error {
         Error::not_found(&self.path, self.shown())

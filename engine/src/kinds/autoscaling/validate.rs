@@ -245,7 +245,7 @@ fn target(target: &FieldRef<'_>) -> ErrorList {
         errors.push(type_.required("must specify a metric target type"));
     }
     if !TARGETS.contains(&type_.text()) {
-        errors.push(type_.invalid("must be either Utilization, Value, or AverageValue"));
+        errors.push(type_.invalid_as_json("must be either Utilization, Value, or AverageValue"));
     }
     for name in ["value", "averageValue"] {
         let amount = target.field(name);

@@ -70,12 +70,6 @@ pub fn by_name(item: &Value) -> String {
     item.str_at(&["name"]).to_owned()
 }
 
-/// A field that an update must not change; `null` stands for an absent pointer.
-pub fn unchanged(new: &FieldRef<'_>, old: &FieldRef<'_>, absent: Value) -> Option<Error> {
-    let value = || new.value().cloned().unwrap_or(absent);
-    (new.value() != old.value()).then(|| Error::invalid(new.path(), value(), "field is immutable"))
-}
-
 /// How a device of a claim or of a class is set up.
 pub fn configuration(field: &FieldRef<'_>, is_stored: bool) -> ErrorList {
     let opaque = field.field("opaque");

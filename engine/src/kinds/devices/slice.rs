@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::kinds::{declared, node_selector, semantic, show_internal};
+use crate::kinds::{checks, declared, node_selector, semantic, show_internal};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::minor::Minor;
@@ -11,7 +11,7 @@ use crate::types;
 use crate::value::Value;
 
 use super::taint::taint;
-use super::{by_name, capacity, driver_name, labels, list, pool_name, qualified_name, set, unchanged};
+use super::{by_name, capacity, driver_name, labels, list, pool_name, qualified_name, set};
 
 const DEVICES_MAX: usize = 128;
 /// Of devices with taints, shared counters or attributes that are lists.
@@ -94,9 +94,9 @@ fn validate_pool(pool: &FieldRef<'_>) -> ErrorList {
 fn validate_kept(spec: &FieldRef<'_>, old: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let (pool, old_pool) = (spec.field("pool"), old.field("pool"));
-    errors.extend(unchanged(&pool.field("name"), &old_pool.field("name"), Value::from("")));
-    errors.extend(unchanged(&spec.field("driver"), &old.field("driver"), Value::from("")));
-    errors.extend(unchanged(&spec.field("nodeName"), &old.field("nodeName"), Value::Null));
+    errors.extend(checks::unchanged(&pool.field("name"), &old_pool.field("name")));
+    errors.extend(checks::unchanged(&spec.field("driver"), &old.field("driver")));
+    errors.extend(checks::unchanged_or_null(&spec.field("nodeName"), &old.field("nodeName")));
     errors
 }
 

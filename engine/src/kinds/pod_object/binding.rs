@@ -5,7 +5,7 @@
 use thiserror::Error;
 
 use crate::meta::Status;
-use crate::meta::field::ErrorList;
+use crate::meta::field::{self, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
@@ -32,7 +32,7 @@ fn validate(binding: &Value) -> ErrorList {
     let (kind, name) = (target.field("kind"), target.field("name"));
     let mut errors = ErrorList::new();
     if !matches!(kind.text(), "" | "Node") {
-        errors.push(kind.not_supported(&["Node", "<empty>"]));
+        errors.push(field::Error::not_supported(kind.path(), kind.text(), &["Node", "<empty>"]));
     }
     if name.is_empty() {
         errors.push(name.required(""));

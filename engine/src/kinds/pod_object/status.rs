@@ -32,7 +32,7 @@ pub fn validate(minor: Minor, new: &Value, old: &Value) -> ErrorList {
     if generation.int() < 0 {
         errors.push(generation.invalid(NOT_NEGATIVE));
     }
-    errors.extend(checks::unchanged(&status.field("qosClass"), &old_status.field("qosClass")));
+    errors.extend(checks::unchanged_as_json(&status.field("qosClass"), &old_status.field("qosClass")));
     let old_spec = old.get("spec").unwrap_or(&Value::Null);
     errors.extend(transitions::validate(&status, &old_status, &Restarts { minor, options: &options, spec: old_spec }));
     errors.extend(claim_statuses::validate(minor, &status, &spec));

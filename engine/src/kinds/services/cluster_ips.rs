@@ -81,7 +81,7 @@ fn check_families(service: &Value) -> ErrorList {
     for family in families.items() {
         errors.extend(one_of(&family, &["IPv4", "IPv6"]));
         if !seen.insert(family.text()) {
-            errors.push(family.duplicate());
+            errors.push(family.duplicate_as_json());
         }
     }
     let policy = spec.field("ipFamilyPolicy");

@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use crate::kinds::checks::{named, one_of, port_number};
+use crate::kinds::checks::{self, named, one_of, port_number};
 use crate::kinds::metadata;
 use crate::kinds::network::addresses::{check_address, check_endpoint, check_prefix};
 use crate::kinds::network::{
@@ -15,7 +15,7 @@ use crate::meta::field_ref::FieldRef;
 use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 use crate::meta::{names, object_meta};
-use crate::value::Value;
+use crate::value::{Value, json};
 
 use super::cluster_ips::{check_changed_families, check_changed_ips, check_cluster_ips};
 use super::{is_balancer, is_externally_accessible, is_headless, needs_health_check, texts};
@@ -232,7 +232,7 @@ fn check_node_ports(spec: &FieldRef<'_>) -> ErrorList {
         if !seen.insert((protocol, number)) {
             let shown = format!(
                 "{{\"Name\":\"\",\"Protocol\":{},\"AppProtocol\":null,\"Port\":{number},\"TargetPort\":0,\"NodePort\":0}}",
-                crate::value::go_display(&Value::from(protocol))
+                json::encode_to_string(&Value::from(protocol))
             );
             errors.push(Error::duplicate(port.path(), Value::Null).shown_as(shown));
         }
@@ -294,8 +294,7 @@ fn check_class(service: &Value, old: Option<&Value>) -> ErrorList {
     let mut errors = ErrorList::new();
     let is_changed = |old: &Value| is_balancer(old) && !super::is_same(service, old, "loadBalancerClass");
     if is_balancer(service) && old.is_some_and(is_changed) {
-        let value = class.value().cloned().unwrap_or_default();
-        errors.push(Error::invalid(class.path(), value, "may not change once set"));
+        errors.push(checks::invalid_or_null(&class, "may not change once set"));
     }
     if class.is_set() {
         if is_balancer(service) {
@@ -313,7 +312,7 @@ fn check_traffic(service: &Value, spec: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     errors.extend(match (is_externally_accessible(service), external.text()) {
         (false, "") => None,
-        (false, _) => Some(external.invalid("may only be set for externally-accessible services")),
+        (false, _) => Some(external.invalid_as_json("may only be set for externally-accessible services")),
         (true, "") => Some(external.required("")),
         (true, _) => one_of(&external, &["Cluster", "Local"]),
     });

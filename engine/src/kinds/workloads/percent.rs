@@ -13,7 +13,7 @@ const NO_PERCENT: &str = "a valid percent string must be a numeric string follow
 /// Checks that a number is not negative, or that a text is a percentage.
 pub fn validate(field: &FieldRef<'_>) -> Option<Error> {
     match field.value() {
-        Some(Value::String(text)) => digits(text).is_none().then(|| field.invalid(NO_PERCENT)),
+        Some(Value::String(text)) => digits(text).is_none().then(|| field.invalid_as_json(NO_PERCENT)),
         Some(Value::Int(_)) => checks::not_negative(field),
         // An absent amount is 0.
         _ => None,

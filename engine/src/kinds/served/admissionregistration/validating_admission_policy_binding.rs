@@ -58,7 +58,7 @@ fn validate_actions(actions: &FieldRef<'_>) -> ErrorList {
             errors.push(action.not_supported(&ACTIONS));
         }
         if !seen.insert(action.text().to_owned()) {
-            errors.push(action.duplicate());
+            errors.push(action.duplicate_as_json());
         }
     }
     if seen.contains("Deny") && seen.contains("Warn") {

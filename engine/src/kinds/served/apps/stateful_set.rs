@@ -191,7 +191,7 @@ fn check_management(policy: &FieldRef<'_>) -> Option<Error> {
     match policy.text() {
         "" => Some(policy.required("")),
         ORDERED_READY | PARALLEL => None,
-        _ => Some(policy.invalid("must be 'OrderedReady' or 'Parallel'")),
+        _ => Some(policy.invalid_as_json("must be 'OrderedReady' or 'Parallel'")),
     }
 }
 

@@ -190,7 +190,7 @@ fn validate_zone(zone: &FieldRef<'_>) -> ErrorList {
     }
     let name = zone.text();
     if name.is_empty() {
-        return zone.invalid("timeZone must be nil or non-empty string").into();
+        return zone.invalid_as_json("timeZone must be nil or non-empty string").into();
     }
     let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b".-_+".contains(&byte);
     let is_part = |part: &str| {
@@ -200,13 +200,13 @@ fn validate_zone(zone: &FieldRef<'_>) -> ErrorList {
             && !part.starts_with('-')
     };
     if !name.split('/').all(is_part) {
-        return zone.invalid(format!("unknown time zone {name}")).into();
+        return zone.invalid_as_json(format!("unknown time zone {name}")).into();
     }
     if name.eq_ignore_ascii_case("Local") {
         let why = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
-        errors.push(zone.invalid(why));
+        errors.push(zone.invalid_as_json(why));
     }
-    errors.extend(time_zone::check(name).err().map(|error| zone.invalid(error.to_string())));
+    errors.extend(time_zone::check(name).err().map(|error| zone.invalid_as_json(error.to_string())));
     errors
 }
 

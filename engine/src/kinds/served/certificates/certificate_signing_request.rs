@@ -284,7 +284,7 @@ fn validate_usages(usages: &FieldRef<'_>, allowed: &CertificateValidationOptions
     let mut seen = BTreeSet::new();
     for usage in usages.items().filter(|_| !allowed.repeated_usages) {
         if !seen.insert(usage.text().to_owned()) {
-            errors.push(usage.duplicate());
+            errors.push(usage.duplicate_as_json());
         }
     }
     errors
@@ -315,7 +315,7 @@ fn validate_conditions(conditions: &FieldRef<'_>, allowed: &CertificateValidatio
             errors.push(Error::invalid(conditions.path(), type_.text(), why));
         }
         if !seen.insert(type_.text().to_owned()) && !allowed.repeated_conditions {
-            errors.push(type_.duplicate());
+            errors.push(type_.duplicate_as_json());
         }
     }
     errors

@@ -49,7 +49,7 @@ impl Strategy for LimitRange {
             let type_ = limit.field("type");
             errors.extend(validate_type(&type_));
             if !types.insert(type_.text().to_owned()) {
-                errors.push(Error::duplicate(type_.path(), type_.text()));
+                errors.push(type_.duplicate_as_json());
             }
             errors.extend(validate_limit(&limit));
         }
@@ -90,9 +90,9 @@ fn inherit(limit: &mut Value, to: &str, from: &str) {
 fn validate_type(type_: &FieldRef<'_>) -> ErrorList {
     let faults = names::is_qualified_name(type_.text());
     if faults.is_empty() && !type_.text().contains('/') && !TYPES.contains(&type_.text()) {
-        return [type_.invalid("must be a standard limit type or fully qualified")].into_iter().collect();
+        return [type_.invalid_as_json("must be a standard limit type or fully qualified")].into_iter().collect();
     }
-    faults.into_iter().map(|fault| Error::invalid(type_.path(), type_.text(), fault)).collect()
+    faults.into_iter().map(|fault| type_.invalid_as_json(fault)).collect()
 }
 
 fn validate_limit(limit: &FieldRef<'_>) -> ErrorList {

@@ -237,7 +237,7 @@ fn validate_requirement(requirement: &FieldRef<'_>) -> ErrorList {
     let has_no_values =
         SCOPES.contains(&scope.text()) && !matches!(scope.text(), "PriorityClass" | "VolumeAttributesClass");
     if has_no_values && operator.text() != "Exists" {
-        errors.push(operator.invalid(ONLY_EXISTS));
+        errors.push(operator.invalid_as_json(ONLY_EXISTS));
     }
     match operator.text() {
         "In" | "NotIn" if values.is_empty() => {
@@ -249,7 +249,7 @@ fn validate_requirement(requirement: &FieldRef<'_>) -> ErrorList {
             errors.push(values.invalid(why));
         }
         "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
-        _ => errors.push(operator.invalid("not a valid selector operator")),
+        _ => errors.push(operator.invalid_as_json("not a valid selector operator")),
     }
     errors
 }

@@ -2,12 +2,13 @@
 
 use crate::crd::{Column, ServedVersion};
 use crate::meta::field::{Error, ErrorList, Path};
+use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
 use crate::value::{Value, base64, json, json_type};
 
 use crate::kinds::data::{DATA_BYTES_MAX, decoded_bytes, entries};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{Kind, certificates, metadata};
+use crate::kinds::{Kind, certificates, checks, metadata};
 
 const DATA: Path<'static> = Path::new("data");
 
@@ -66,7 +67,8 @@ impl Strategy for Secret {
 
     fn validate_update(&self, version: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
         let mut errors = metadata::validate_update(new, old);
-        errors.extend(metadata::check_unchanged(new, old, "type"));
+        let (now, before) = (FieldRef::root(new), FieldRef::root(old));
+        errors.extend(checks::unchanged_as_json(&now.field("type"), &before.field("type")));
         errors.extend(metadata::check_immutable(new, old, &["data"]));
         errors.extend(self.validate_create(version, new));
         errors

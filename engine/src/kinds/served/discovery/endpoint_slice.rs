@@ -14,7 +14,7 @@ use crate::kinds::network::addresses::{
 use crate::kinds::network::names::check_fully_qualified;
 use crate::kinds::network::{PROTOCOLS, check_app_protocol, check_optional_label, check_protocol, listed};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
-use crate::kinds::{Kind, metadata, prepare};
+use crate::kinds::{Kind, checks, metadata, prepare};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::gate::Gate;
@@ -89,7 +89,8 @@ impl Strategy for EndpointSlice {
 
     fn validate_update(&self, version: &ServedVersion, _: Subresource, new: &Value, old: &Value) -> ErrorList {
         let mut errors = validate(version.minor, new, Some(old));
-        errors.extend(metadata::check_unchanged(new, old, "addressType"));
+        let (new, old) = (FieldRef::root(new), FieldRef::root(old));
+        errors.extend(checks::unchanged_as_json(&new.field("addressType"), &old.field("addressType")));
         errors
     }
 

@@ -150,7 +150,7 @@ fn validate_spec(name: &str, spec: &FieldRef<'_>) -> ErrorList {
     let mut errors = ErrorList::new();
     let kind = spec.field("type");
     if (name == "exempt") != (kind.text() == "Exempt") {
-        errors.push(kind.invalid("must be 'Exempt' if and only if `name` is 'exempt'"));
+        errors.push(kind.invalid_as_json("must be 'Exempt' if and only if `name` is 'exempt'"));
     }
     let (limited, exempt) = (spec.field("limited"), spec.field("exempt"));
     match kind.text() {

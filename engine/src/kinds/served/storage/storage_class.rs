@@ -56,8 +56,9 @@ impl Strategy for StorageClass {
         let (new, old) = (FieldRef::root(new), FieldRef::root(old));
         let parameters = new.field("parameters");
         errors.extend(checks::unchanged_or_null(&parameters, &old.field("parameters")));
-        for name in ["provisioner", "reclaimPolicy", "volumeBindingMode"] {
-            errors.extend(checks::unchanged(&new.field(name), &old.field(name)));
+        errors.extend(checks::unchanged(&new.field("provisioner"), &old.field("provisioner")));
+        for name in ["reclaimPolicy", "volumeBindingMode"] {
+            errors.extend(checks::unchanged_as_json(&new.field(name), &old.field(name)));
         }
         errors
     }
