@@ -225,7 +225,8 @@ pub(super) fn merge_strategically(
     if let Some(error) = named.and_then(|named| named.restore_error(&patched)) {
         return Err(unfit(&error));
     }
-    let unknown = named.map(|named| named.restore_unknown(version.minor, &patched)).unwrap_or_default();
+    let told = named.filter(|_| strict);
+    let unknown = told.map(|named| named.restore_unknown(version.minor, &patched)).unwrap_or_default();
     let mut patched = restored(patched, named);
     // Go decodes the result into its own type, whatever the patch changes or removes of the apiVersion and kind.
     if let Value::Object(fields) = &mut patched {
