@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::{address, names};
-use crate::value::{Value, go_quote, json};
+use crate::value::go_quote;
 
 use super::semantic;
 
@@ -29,14 +29,7 @@ pub fn unchanged_as_json(new: &FieldRef<'_>, old: &FieldRef<'_>) -> Option<Error
 /// [`unchanged`] for a field that is null if absent: a pointer, a list or a map.
 pub fn unchanged_or_null(new: &FieldRef<'_>, old: &FieldRef<'_>) -> Option<Error> {
     let is_same = semantic::equal_untyped(new.value(), old.value());
-    (!is_same).then(|| invalid_or_null(new, "field is immutable"))
-}
-
-/// The error for a pointer, which Go shows as JSON: `null` if it is nil.
-pub fn invalid_or_null(field: &FieldRef<'_>, detail: &str) -> Error {
-    let value = field.value().cloned().unwrap_or(Value::Null);
-    let shown = json::encode_to_string(&value);
-    Error::invalid(field.path(), value, detail).shown_as(shown)
+    (!is_same).then(|| new.invalid_or_null("field is immutable"))
 }
 
 /// A text must be one of `supported`.

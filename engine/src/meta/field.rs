@@ -323,6 +323,14 @@ impl Error {
         self
     }
 
+    /// The same error, with its bad value shown as JSON, as Go shows a text behind a pointer or of a named type.
+    pub fn shown_as_json(self) -> Self {
+        match self.bad_value.as_ref().map(crate::value::json::encode_to_string) {
+            Some(text) => self.shown_as(text),
+            None => self,
+        }
+    }
+
     /// `Internal error`
     pub fn internal(path: &Path<'_>, detail: impl Into<String>) -> Self {
         Error::new(ErrorType::Internal, path, None, detail)

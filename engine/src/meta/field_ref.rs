@@ -4,7 +4,7 @@
 //! absent, since objects are decoded by their type before they are validated.
 
 use super::field::{Error, Path};
-use crate::value::{Value, json};
+use crate::value::Value;
 use crate::work;
 
 /// A field, which may be absent. Cheap to copy; the fields of a field borrow it, as a [`Path`] borrows its parent.
@@ -116,8 +116,12 @@ impl<'a> FieldRef<'a> {
 
     /// [`FieldRef::invalid`] for a pointer or a named type, which Go shows as JSON, even if it is a text.
     pub fn invalid_as_json(&self, detail: impl Into<String>) -> Error {
-        let shown = json::encode_to_string(&self.shown());
-        self.invalid(detail).shown_as(shown)
+        self.invalid(detail).shown_as_json()
+    }
+
+    /// [`FieldRef::invalid_as_json`] for a pointer: `null` if it is nil.
+    pub fn invalid_or_null(&self, detail: impl Into<String>) -> Error {
+        Error::invalid(&self.path, self.value.cloned().unwrap_or(Value::Null), detail).shown_as_json()
     }
 
     /// The error that the field is required.
@@ -132,9 +136,7 @@ impl<'a> FieldRef<'a> {
 
     /// The error that the value, which has a named type, is not one of `supported`.
     pub fn not_supported(&self, supported: &[&str]) -> Error {
-        let value = self.shown();
-        let shown = json::encode_to_string(&value);
-        Error::not_supported(&self.path, value, supported).shown_as(shown)
+        Error::not_supported(&self.path, self.shown(), supported).shown_as_json()
     }
 
     /// The error that the value is a duplicate.
@@ -144,8 +146,7 @@ impl<'a> FieldRef<'a> {
 
     /// [`FieldRef::duplicate`] for a named type, which Go shows as JSON, even if it is a text.
     pub fn duplicate_as_json(&self) -> Error {
-        let shown = json::encode_to_string(&self.shown());
-        self.duplicate().shown_as(shown)
+        self.duplicate().shown_as_json()
     }
 
     /// The error that the object named by the value does not exist.

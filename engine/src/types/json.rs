@@ -16,7 +16,6 @@ use crate::meta::time::{self, TimeError};
 use crate::meta::unmarshal::UnmarshalError;
 use crate::meta::{duration, object_meta};
 use crate::value::{Key, Map, Value, base64, json};
-use crate::work;
 
 impl Message {
     /// `object` as Go writes it after reading it, and the findings for strict decoding.
@@ -39,14 +38,10 @@ impl Message {
 
     /// Removes the fields that a version of Kubernetes does not know yet.
     pub fn forget_newer(&'static self, minor: Minor, object: &mut Value) {
-        let Value::Object(fields) = object else { return };
-        fields.retain(|name, _| self.member(name).is_none_or(|field| field.is_known_in(minor)));
-        for (name, value) in fields.iter_mut() {
-            work::step();
-            if let Some(field) = self.member(name) {
-                field.forget_newer(minor, value);
-            }
+        if let Value::Object(fields) = object {
+            fields.retain(|name, _| self.member(name).is_none_or(|field| field.is_known_in(minor)));
         }
+        self.for_each_member(object, |field, value| field.forget_newer(minor, value));
     }
 
     /// Every error in reading `object`, up to a limit, in the order of its fields' names.

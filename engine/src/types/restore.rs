@@ -40,13 +40,7 @@ impl Message {
     /// Truncates numbers that are too large for their fields to their lower bits, as Go does when it restores an object
     /// from a tree.
     pub fn truncate_numbers(&'static self, object: &mut Value) {
-        let Value::Object(fields) = object else { return };
-        for (name, value) in fields.iter_mut() {
-            work::step();
-            if let Some(field) = self.member(name) {
-                field.truncate_numbers(value);
-            }
-        }
+        self.for_each_member(object, Field::truncate_numbers);
     }
 }
 

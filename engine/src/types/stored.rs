@@ -3,18 +3,11 @@
 
 use super::{Codec, Field, FieldKind, Message, Shape};
 use crate::value::Value;
-use crate::work;
 
 impl Message {
     /// Brings `object`, which must be in the form of this type, into the form that the store returns.
     pub fn settle(&'static self, object: &mut Value) {
-        let Value::Object(fields) = object else { return };
-        for (name, value) in fields.iter_mut() {
-            work::step();
-            if let Some(field) = self.member(name) {
-                field.settle(value);
-            }
-        }
+        self.for_each_member(object, Field::settle);
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 
 use crate::meta::minor::Minor;
 use crate::value::{Value, place_of};
+use crate::work;
 
 /// A struct in Go, a message in protobuf.
 pub struct Message {
@@ -274,6 +275,17 @@ impl Message {
     /// The field that JSON calls `name`.
     pub fn member(&self, name: &str) -> Option<&'static Field> {
         self.member_of_name(name).map(|member| member.field)
+    }
+
+    /// Visits the fields of `object`, which is of this type, that the type knows.
+    pub(super) fn for_each_member(&self, object: &mut Value, mut visit: impl FnMut(&'static Field, &mut Value)) {
+        let Value::Object(fields) = object else { return };
+        for (name, value) in fields.iter_mut() {
+            work::step();
+            if let Some(field) = self.member(name) {
+                visit(field, value);
+            }
+        }
     }
 
     /// What JSON calls `name`.

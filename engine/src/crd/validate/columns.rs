@@ -1,6 +1,5 @@
 //! `additionalPrinterColumns` and the paths of subresources: what clients read from an object.
 
-use super::go_struct;
 use crate::crd::definition::Subresources;
 use crate::crd::{Column, Scale};
 use crate::meta::field::{Error, ErrorList, Path};
@@ -65,7 +64,7 @@ pub fn validate_subresources(subresources: &Subresources, path: &Path<'_>) -> Er
             errors.push(error);
         } else if !is_under(selector_path, ".spec") && !is_under(selector_path, ".status") {
             let detail = "should be a json path under either .spec or .status";
-            errors.push(go_struct::shown_as_json(Error::invalid(&path, selector_path, detail)));
+            errors.push(Error::invalid(&path, selector_path, detail).shown_as_json());
         }
     }
     errors

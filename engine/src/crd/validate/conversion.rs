@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::internal::review_versions;
-use super::{ca_bundle, go_struct, options::ValidationOptions};
+use super::{ca_bundle, options::ValidationOptions};
 use crate::crd::definition::{ClientConfig, Conversion, ServiceReference};
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::names::{is_dns1035_label, is_dns1123_subdomain};
@@ -70,7 +70,7 @@ fn validate_client_config(config: &ClientConfig, options: &ValidationOptions, pa
             .map(|bytes| ca_bundle::fault(&bytes))
             .unwrap_or_else(|error| Some(error.to_string()));
         let path = path.child("caBundle");
-        errors.extend(fault.map(|fault| go_struct::shown_as_json(Error::invalid(&path, bundle, fault))));
+        errors.extend(fault.map(|fault| Error::invalid(&path, bundle, fault).shown_as_json()));
     }
     errors
 }

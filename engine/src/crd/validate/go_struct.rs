@@ -22,14 +22,6 @@ pub fn invalid(path: &Path<'_>, shown: String, detail: impl Into<String>) -> Err
     Error::invalid(path, value, detail).shown_as(shown)
 }
 
-/// `error` with its bad value shown as JSON, as Go shows a text behind a pointer or under a type of its own.
-pub fn shown_as_json(error: Error) -> Error {
-    match error.bad_value.as_ref().map(json::encode_to_string) {
-        Some(shown) => error.shown_as(shown),
-        None => error,
-    }
-}
-
 pub fn show_versions(versions: &[InternalVersion<'_>]) -> String {
     let shown = versions.iter().map(|version| {
         let SharedFields { schema, subresources, columns, selectable_fields } = version.own;

@@ -90,7 +90,7 @@ fn validate_set(schema: &JsonSchema, path: &Path<'_>) -> Option<Error> {
     let shown = items.list_type.as_deref().map_or(Value::Null, Value::from);
     let detail = "must be atomic as item of a list with x-kubernetes-list-type=set";
     let error = Error::invalid(&path.child("items").child(extension), shown, detail);
-    Some(go_struct::shown_as_json(error))
+    Some(error.shown_as_json())
 }
 
 fn validate_map_list(schema: &JsonSchema, path: &Path<'_>) -> ErrorList {

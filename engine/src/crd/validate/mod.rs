@@ -214,7 +214,7 @@ fn validate_spec(
         if conversion.strategy != "None" && written.preserve_unknown_fields {
             let detail = "must be None if spec.preserveUnknownFields is true";
             let error = Error::invalid(&path.child("strategy"), conversion.strategy.as_str(), detail);
-            errors.push(go_struct::shown_as_json(error));
+            errors.push(error.shown_as_json());
         }
         errors.extend(conversion::validate_conversion(conversion, &options, &path));
     }
@@ -270,7 +270,7 @@ fn validate_immutable(new: &Spec, old: &Spec, is_established: bool) -> ErrorList
     let mut errors = ErrorList::new();
     let mut check = |path: &Path<'_>, new: &str, old: &str| {
         if new != old {
-            errors.push(go_struct::shown_as_json(Error::invalid(path, new, "field is immutable")));
+            errors.push(Error::invalid(path, new, "field is immutable").shown_as_json());
         }
     };
     let names_path = SPEC.child("names");

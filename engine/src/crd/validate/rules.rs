@@ -2,7 +2,6 @@
 
 use std::cell::LazyCell;
 
-use super::go_struct;
 use crate::meta::field::{Error, ErrorList, Path};
 use crate::meta::minor::Minor;
 use crate::schema::convert::to_structural;
@@ -36,7 +35,7 @@ pub fn validate_rules(
         }
         if let Some(reason) = rule.reason.as_deref().filter(|reason| !REASONS.contains(reason)) {
             let error = Error::not_supported(&path.child("reason"), reason, &REASONS);
-            errors.push(go_struct::shown_as_json(error));
+            errors.push(error.shown_as_json());
         }
         errors.extend(validate_field_path(minor, &rule.field_path, structural, &path.child("fieldPath")));
     }

@@ -148,5 +148,5 @@ fn validate_deprecation_warning(version: &InternalVersion<'_>, path: &Path<'_>) 
         }
     }
     let errors = faults.into_iter().map(|fault| Error::invalid(path, warning.as_str(), fault));
-    errors.map(go_struct::shown_as_json).collect()
+    errors.map(Error::shown_as_json).collect()
 }

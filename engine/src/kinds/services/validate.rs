@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use crate::kinds::checks::{self, named, one_of, port_number};
+use crate::kinds::checks::{named, one_of, port_number};
 use crate::kinds::metadata;
 use crate::kinds::network::addresses::{check_address, check_endpoint, check_prefix};
 use crate::kinds::network::{
@@ -294,7 +294,7 @@ fn check_class(service: &Value, old: Option<&Value>) -> ErrorList {
     let mut errors = ErrorList::new();
     let is_changed = |old: &Value| is_balancer(old) && !super::is_same(service, old, "loadBalancerClass");
     if is_balancer(service) && old.is_some_and(is_changed) {
-        errors.push(checks::invalid_or_null(&class, "may not change once set"));
+        errors.push(class.invalid_or_null("may not change once set"));
     }
     if class.is_set() {
         if is_balancer(service) {

@@ -12,7 +12,7 @@ pub(crate) mod template;
 
 use self::template::PodValidationOptions;
 use super::strategy::Subresource;
-use super::{checks, prepare, semantic, show_internal};
+use super::{prepare, semantic, show_internal};
 use crate::meta::field::{Error, ErrorList};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
@@ -113,7 +113,7 @@ pub fn name_warnings(object: &Value) -> Vec<String> {
 
 /// Checks that a field behind a pointer has not changed; if it was removed, the error shows `null`.
 pub fn immutable(new: &FieldRef<'_>, old: &FieldRef<'_>) -> Option<Error> {
-    (new.value() != old.value()).then(|| checks::invalid_or_null(new, "field is immutable"))
+    (new.value() != old.value()).then(|| new.invalid_or_null("field is immutable"))
 }
 
 /// The error for an invalid struct, shown as Go shows its internal types.
