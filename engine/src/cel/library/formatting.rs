@@ -35,13 +35,16 @@ pub fn format<'a>(template: &str, arguments: &List<'a>, times: &str) -> Result<V
         let (clause, after) = Clause::read(after)
             .map_err(|error| EvalError::new(format!("could not parse formatting clause: {error}")))?;
         let filled = clause.fill(&argument?, times);
-        out.push_str(&filled.map_err(|error| EvalError::new(format!("error during formatting: {error}")))?);
+        out.push_str(&filled.map_err(FormatError::into_eval)?);
         rest = after;
         used += 1;
     }
     out.push_str(rest);
     Ok(Value::string(out))
 }
+
+/// What Go says of a nil pointer.
+const NIL_POINTER: &str = "runtime error: invalid memory address or nil pointer dereference";
 
 /// An invalid clause, with cel-go's messages.
 #[derive(Debug, thiserror::Error)]
@@ -73,6 +76,15 @@ enum FormatError {
     NoKey(String),
     #[error(transparent)]
     Eval(#[from] EvalError),
+}
+
+impl FormatError {
+    fn into_eval(self) -> EvalError {
+        match self {
+            FormatError::Eval(error) if error.is_final() => error,
+            other => EvalError::new(format!("error during formatting: {other}")),
+        }
+    }
 }
 
 /// One clause: what follows a percent sign.
@@ -300,6 +312,10 @@ fn map_text(map: &Map<'_>) -> Result<String, FormatError> {
     for key in map.keys() {
         let text = match &key {
             Value::String(_) | Value::Bool(_) | Value::Int(_) | Value::Uint(_) => literal(&key)?,
+            // Of a field that the schema does not declare, the reference has a nil pointer for a key.
+            Value::Null if matches!(map, Map::Host { .. }) => {
+                return Err(EvalError::Internal(NIL_POINTER.into()).into());
+            }
             other => return Err(FormatError::NoKeyFunction(other.type_name())),
         };
         let value = map.find(&key)?.ok_or_else(|| FormatError::NoKey(show(&key)))?;
