@@ -5,7 +5,8 @@ use super::show::go_type;
 use super::show::show;
 use super::value::Value;
 
-/// The value at `key` in `value`; `None` only if it `may_miss`, else a missing key is an error.
+/// The value at `key` in `value`; `None` only if it `may_miss`, else a missing key is an error. An item of a list that does
+/// not fit its schema is found all the same.
 pub(super) fn qualify<'a>(value: &Value<'a>, key: &Value<'_>, may_miss: bool) -> Result<Option<Value<'a>>, EvalError> {
     match value {
         Value::Map(map) => match map.find(key)? {
@@ -18,12 +19,13 @@ pub(super) fn qualify<'a>(value: &Value<'a>, key: &Value<'_>, may_miss: bool) ->
                 Some(_) if list.is_host() && !matches!(key, Value::Int(_)) => {
                     Err(EvalError::new(format!("unsupported index: {}", show(key))))
                 }
-                Some(item) => item.map(Some),
+                Some(item) => Ok(Some(Value::kept(item))),
                 None if may_miss => Ok(None),
                 None => Err(EvalError::new(format!("index out of bounds: {}", show(key)))),
             }
         }
         Value::Struct(operation) if operation.is_json_patch() => operation.member(key, may_miss),
+        Value::Unfit(error) => Err((**error).clone()),
         Value::Opaque(message) if message.is_message() => Err(EvalError::new(format!("no such field '{}'", show(key)))),
         _ if may_miss => Ok(None),
         _ => Err(no_such_key(key)),

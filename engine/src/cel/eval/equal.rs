@@ -60,6 +60,7 @@ impl<'a> Value<'a> {
             (Value::Opaque(left), _) if left.is_message() => false,
             (Value::Opaque(_), _) => return Err(EvalError::no_such_overload()),
             (Value::Preserved(left), Value::Preserved(right)) => left == right,
+            (Value::Unfit(error), _) => return Err((**error).clone()),
             _ => false,
         })
     }

@@ -89,8 +89,8 @@ impl<'a> List<'a> {
         match self {
             List::Host { items, form } => items.get(index).map(|item| Value::host(item, &form.item)),
             List::Json(items) => items.get(index).map(|item| Ok(Value::json(item))),
-            List::Owned(list) => list.items.get(index).cloned().map(Ok),
-            List::Lent(list) => list.items.get(index).map(|item| Ok(item.lend())),
+            List::Owned(list) => list.items.get(index).cloned().map(Value::read),
+            List::Lent(list) => list.items.get(index).map(|item| item.lend().read()),
         }
     }
 
@@ -100,8 +100,8 @@ impl<'a> List<'a> {
         match self {
             List::Host { items, form } => items.get(index).map_or_else(none, |item| Value::host(item, &form.item)),
             List::Json(items) => items.get(index).map_or_else(none, |item| Ok(Value::json(item))),
-            List::Owned(list) => list.items.get(index).map_or_else(none, |item| Ok(item.clone())),
-            List::Lent(list) => list.items.get(index).map_or_else(none, |item| Ok(item.lend())),
+            List::Owned(list) => list.items.get(index).map_or_else(none, |item| item.clone().read()),
+            List::Lent(list) => list.items.get(index).map_or_else(none, |item| item.lend().read()),
         }
     }
 
@@ -110,13 +110,14 @@ impl<'a> List<'a> {
         (0..self.len()).filter_map(|index| self.get(index))
     }
 
-    /// The items in order.
-    ///
-    /// # Errors
-    /// An item of the host does not fit its schema.
-    pub fn to_vec(&self) -> Result<Vec<Value<'a>>, EvalError> {
+    /// The items in order, to make another list of: those that do not fit their schema are [`Value::Unfit`].
+    pub fn values(&self) -> impl Iterator<Item = Value<'a>> + '_ {
+        self.iter().map(Value::kept)
+    }
+
+    fn to_values(&self) -> Vec<Value<'a>> {
         work::steps(self.len());
-        self.iter().collect()
+        self.values().collect()
     }
 
     pub(super) fn lend(&'a self) -> List<'a> {
@@ -148,16 +149,16 @@ impl<'a> List<'a> {
         }
     }
 
-    fn into_vec(self) -> Result<Vec<Value<'a>>, EvalError> {
+    fn into_values(self) -> Vec<Value<'a>> {
         match self {
             List::Owned(list) => {
                 let copy = |shared: Arc<OwnedList<'a>>| {
                     work::steps(shared.items.len());
                     shared.items.clone()
                 };
-                Ok(Arc::try_unwrap(list).map_or_else(copy, |list| list.items))
+                Arc::try_unwrap(list).map_or_else(copy, |list| list.items)
             }
-            other => other.to_vec(),
+            other => other.to_values(),
         }
     }
 
@@ -165,8 +166,7 @@ impl<'a> List<'a> {
     /// that nothing else references is extended in place.
     ///
     /// # Errors
-    /// An item of the host does not fit its schema, items of a set are not scalars, or there are more than
-    /// [`SUM_ITEMS_MAX`].
+    /// Items of a set are not scalars, or there are more than [`SUM_ITEMS_MAX`].
     pub fn concat(self, other: &List<'a>) -> Result<List<'a>, EvalError> {
         let mut kind = self.kind();
         if matches!(kind, ListType::Atomic | ListType::Sum) && !self.is_host() {
@@ -183,14 +183,9 @@ impl<'a> List<'a> {
             return Err(EvalError::new(format!("list of more than {SUM_ITEMS_MAX} items")));
         }
         work::steps(other.len());
-        let mut items = self.into_vec()?;
+        let mut items = self.into_values();
         match kind {
-            ListType::Atomic | ListType::Sum => {
-                items.reserve(other.len());
-                for item in other.iter() {
-                    items.push(item?);
-                }
-            }
+            ListType::Atomic | ListType::Sum => items.extend(other.values()),
             ListType::Set => union(&mut items, other)?,
             ListType::Map(keys) => merge(&mut items, other, keys)?,
         }
@@ -207,7 +202,7 @@ impl<'a> List<'a> {
                 }
                 None => list.items.clone(),
             },
-            other => other.into_vec()?,
+            other => other.into_values(),
         };
         items.push(item);
         Ok(List::owned(items))
@@ -216,21 +211,22 @@ impl<'a> List<'a> {
     /// Whether an item equals `value`.
     ///
     /// # Errors
-    /// No item equals it, and one of the host's could not be compared.
+    /// No item equals it, and one of the host's could not be compared or read.
     pub fn contains(&self, value: &Value<'a>) -> Result<bool, EvalError> {
+        if let (List::Host { .. }, Value::Unfit(error)) = (self, value) {
+            return Err((**error).clone());
+        }
+        let (is_host, is_sum) = (self.is_host(), self.is_sum());
         let mut failed = None;
         for item in self.iter() {
-            let equal = match self {
-                List::Host { .. } => item.and_then(|item| item.equals(value)),
-                List::Json(_) | List::Owned(_) | List::Lent(_) => item.and_then(|item| value.equals(&item)),
-            };
-            match equal {
+            let is_unfit = item.is_err();
+            match item.and_then(|item| if is_host { item.equals(value) } else { value.equals(&item) }) {
                 Ok(true) => return Ok(true),
-                Ok(false) => {}
-                Err(error) if matches!(self, List::Host { .. }) => {
+                // What does not fit in a sum comes from one of the host's lists.
+                Err(error) if is_host || (is_sum && is_unfit) => {
                     failed.get_or_insert(error);
                 }
-                Err(_) => {}
+                _ => {}
             }
         }
         failed.map_or(Ok(false), Err)
@@ -264,9 +260,9 @@ impl<'a> List<'a> {
     }
 
     fn same_set(&self, other: &List<'a>) -> Result<bool, EvalError> {
-        let items = self.to_vec()?;
+        let items = self.to_values();
         let set = items.iter().map(ScalarKey::of).collect::<Result<HashSet<_>, _>>()?;
-        let others = other.to_vec()?;
+        let others = other.to_values();
         let mut seen = HashSet::with_capacity(others.len());
         for item in &others {
             let key = ScalarKey::of(item)?;
@@ -279,8 +275,8 @@ impl<'a> List<'a> {
     }
 
     fn same_entries(&self, other: &List<'a>, keys: &ListKeys) -> Result<bool, EvalError> {
-        let items = self.to_vec()?;
-        let others = other.to_vec()?;
+        let items = self.to_values();
+        let others = other.to_values();
         let raw = matches!(self, List::Host { .. });
         let entries: HashMap<EntryKey<'_>, &Value<'a>> =
             items.iter().map(|item| (entry_key(item, keys, raw), item)).collect();
@@ -304,7 +300,7 @@ impl<'a> From<Vec<Value<'a>>> for List<'a> {
 }
 
 fn union<'a>(items: &mut Vec<Value<'a>>, other: &List<'a>) -> Result<(), EvalError> {
-    let others = other.to_vec()?;
+    let others = other.to_values();
     let mut known = items.iter().map(ScalarKey::of).collect::<Result<HashSet<_>, _>>()?;
     let mut news = Vec::new();
     for item in &others {
@@ -317,7 +313,7 @@ fn union<'a>(items: &mut Vec<Value<'a>>, other: &List<'a>) -> Result<(), EvalErr
 }
 
 fn merge<'a>(items: &mut Vec<Value<'a>>, other: &List<'a>, keys: &ListKeys) -> Result<(), EvalError> {
-    let others = other.to_vec()?;
+    let others = other.to_values();
     let (mut replaced, mut news) = (Vec::new(), Vec::new());
     let places: HashMap<EntryKey<'_>, usize> =
         items.iter().enumerate().map(|(at, item)| (entry_key(item, keys, false), at)).collect();

@@ -48,6 +48,7 @@ pub fn show(value: &Value<'_>) -> String {
         Value::Struct(value) => value.name().to_owned(),
         Value::Opaque(value) => value.shown(),
         Value::Preserved(json) => go_print(json),
+        Value::Unfit(error) => error.to_string(),
     }
 }
 
@@ -142,5 +143,6 @@ pub(super) fn go_type(value: &Value<'_>) -> &'static str {
         Value::Struct(_) => "*dynamic.ObjectVal",
         Value::Opaque(value) => value.go_type(),
         Value::Preserved(_) => "*common.unknownPreserved",
+        Value::Unfit(_) => "*types.Err",
     }
 }

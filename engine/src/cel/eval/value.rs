@@ -2,7 +2,8 @@
 //!
 //! A [`Value`] borrows if it can: strings, lists and maps of the object under validation are read in place, through the
 //! [`HostForm`](super::host::HostForm) that its schema gives them; only values that an expression makes are owned.
-//! Clones are cheap. Errors are not values: an operation that may fail returns a `Result`.
+//! Clones are cheap. Errors are not values: an operation that may fail returns a `Result`. Only in a list or an optional may
+//! there be one, in the place of an item that does not fit its schema.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -54,6 +55,9 @@ pub enum Value<'a> {
     Opaque(Arc<dyn Opaque>),
     /// A value that no schema describes: it can only be compared for equality.
     Preserved(&'a Json),
+    /// An item of the host that does not fit its schema, in a list or an optional that was made with it: whoever reads it
+    /// there gets the error.
+    Unfit(Arc<EvalError>),
 }
 
 /// A string: part of the host's object or of the program, or made by the expression.
@@ -289,6 +293,7 @@ impl<'a> Value<'a> {
             Value::Struct(value) => value.ty().clone(),
             Value::Opaque(value) => value.ty(),
             Value::Preserved(_) => Type::opaque("unknown", Vec::new()),
+            Value::Unfit(_) => Type::opaque("error", Vec::new()),
         }
     }
 
@@ -301,7 +306,7 @@ impl<'a> Value<'a> {
     /// null.
     pub fn into_static(self) -> Value<'static> {
         match self {
-            Value::Null | Value::Preserved(_) => Value::Null,
+            Value::Null | Value::Preserved(_) | Value::Unfit(_) => Value::Null,
             Value::Bool(truth) => Value::Bool(truth),
             Value::Int(number) => Value::Int(number),
             Value::Uint(number) => Value::Uint(number),
@@ -324,6 +329,22 @@ impl<'a> Value<'a> {
             }
             Value::Struct(value) => Value::Struct(value.into_static()),
             Value::Opaque(value) => Value::Opaque(value),
+        }
+    }
+
+    /// The value as an item of a list: an error takes the place of the item.
+    pub fn kept(read: Result<Value<'a>, EvalError>) -> Value<'a> {
+        read.unwrap_or_else(|error| Value::Unfit(Arc::new(error)))
+    }
+
+    /// Reads the value where it was kept.
+    ///
+    /// # Errors
+    /// It does not fit its schema.
+    pub fn read(self) -> Result<Value<'a>, EvalError> {
+        match self {
+            Value::Unfit(error) => Err((*error).clone()),
+            value => Ok(value),
         }
     }
 

@@ -34,7 +34,7 @@ pub fn format<'a>(template: &str, arguments: &List<'a>, times: &str) -> Result<V
         }
         let (clause, after) = Clause::read(after)
             .map_err(|error| EvalError::new(format!("could not parse formatting clause: {error}")))?;
-        let filled = clause.fill(&argument?, times);
+        let filled = clause.fill(&Value::kept(argument), times);
         out.push_str(&filled.map_err(FormatError::into_eval)?);
         rest = after;
         used += 1;
@@ -295,7 +295,7 @@ fn literal(value: &Value<'_>) -> Result<String, FormatError> {
         Value::Double(number) => go_quote(&double(*number)),
         Value::Duration(length) => format!("duration({})", go_quote(&duration_text(*length))),
         Value::Timestamp(timestamp) => format!("timestamp({})", go_quote(&timestamp_text(*timestamp))),
-        Value::Optional(_) | Value::Struct(_) | Value::Opaque(_) | Value::Preserved(_) => {
+        Value::Optional(_) | Value::Struct(_) | Value::Opaque(_) | Value::Preserved(_) | Value::Unfit(_) => {
             return Err(FormatError::NoFunction(value.type_name()));
         }
         other => to_string(other)?,
@@ -303,7 +303,7 @@ fn literal(value: &Value<'_>) -> Result<String, FormatError> {
 }
 
 fn list_text(list: &List<'_>) -> Result<String, FormatError> {
-    let items: Result<Vec<String>, FormatError> = list.iter().map(|item| literal(&item?)).collect();
+    let items: Result<Vec<String>, FormatError> = list.values().map(|item| literal(&item)).collect();
     Ok(format!("[{}]", items?.join(", ")))
 }
 
@@ -318,8 +318,8 @@ fn map_text(map: &Map<'_>) -> Result<String, FormatError> {
             }
             other => return Err(FormatError::NoKeyFunction(other.type_name())),
         };
-        let value = map.find(&key)?.ok_or_else(|| FormatError::NoKey(show(&key)))?;
-        entries.push((text, literal(&value)?));
+        let value = map.find(&key).transpose().ok_or_else(|| FormatError::NoKey(show(&key)))?;
+        entries.push((text, literal(&Value::kept(value))?));
     }
     entries.sort_by(|(left, _), (right, _)| left.cmp(right));
     let entries: Vec<String> = entries.into_iter().map(|(key, value)| format!("{key}:{value}")).collect();

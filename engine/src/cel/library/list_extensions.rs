@@ -143,7 +143,7 @@ pub(super) fn functions() -> Vec<Function> {
             Function::new(
                 "reverse",
                 [Overload::member("list_reverse", [items()], items(), REVERSE, |_, arguments| {
-                    let mut items = list(arguments, 0)?.to_vec()?;
+                    let mut items: Vec<_> = list(arguments, 0)?.values().collect();
                     items.reverse();
                     Ok(Value::list(items))
                 })],
@@ -214,8 +214,7 @@ fn slice<'a>(list: &List<'a>, start: i64, end: i64) -> Result<Value<'a>, EvalErr
     if list.len() < last {
         return refused(&format!("list is length {}", list.len()));
     }
-    let items: Result<Vec<_>, _> = (first..last).filter_map(|at| list.get(at)).collect();
-    items.map(Value::list)
+    Ok(Value::list((first..last).filter_map(|at| list.get(at)).map(Value::kept).collect()))
 }
 
 fn cannot_flatten(arguments: &[Value<'_>]) -> EvalError {
@@ -230,18 +229,17 @@ fn flatten<'a>(list: &List<'a>, depth: i64) -> Result<Value<'a>, EvalError> {
         return Err(EvalError::new("level must be non-negative"));
     }
     let mut items = Vec::with_capacity(list.len());
-    collect_flat(list, depth, &mut items)?;
+    collect_flat(list, depth, &mut items);
     Ok(Value::list(items))
 }
 
-fn collect_flat<'a>(list: &List<'a>, depth: i64, items: &mut Vec<Value<'a>>) -> Result<(), EvalError> {
-    for item in list.iter() {
-        match item? {
-            Value::List(inner) if depth > 0 => collect_flat(&inner, depth - 1, items)?,
+fn collect_flat<'a>(list: &List<'a>, depth: i64, items: &mut Vec<Value<'a>>) {
+    for item in list.values() {
+        match item {
+            Value::List(inner) if depth > 0 => collect_flat(&inner, depth - 1, items),
             item => items.push(item),
         }
     }
-    Ok(())
 }
 
 fn range<'a>(count: i64) -> Result<Value<'a>, EvalError> {
@@ -259,8 +257,7 @@ fn distinct<'a>(list: &List<'a>) -> Result<Value<'a>, EvalError> {
         return Ok(Value::List(list.clone()));
     }
     let mut unique: Vec<Value<'a>> = Vec::new();
-    for item in list.iter() {
-        let item = item?;
+    for item in list.values() {
         if !unique.iter().any(|known| item.is(known) == Ok(true)) {
             unique.push(item);
         }
@@ -280,7 +277,7 @@ fn sort_by<'a>(list: &List<'a>, keys: &List<'a>) -> Result<Value<'a>, EvalError>
     }
     // For an empty list, the reference returns the list of keys.
     let nothing = keys;
-    let keys = keys.to_vec()?;
+    let keys: Vec<_> = keys.values().collect();
     let Some(first) = keys.first() else { return Ok(Value::List(nothing.clone())) };
     if !is_ordered(first) {
         return Err(EvalError::new("list elements must be comparable"));
@@ -293,6 +290,5 @@ fn sort_by<'a>(list: &List<'a>, keys: &List<'a>) -> Result<Value<'a>, EvalError>
         let order = keys.get(left).zip(keys.get(right)).and_then(|(left, right)| compare(left, right).ok());
         order.is_some_and(std::cmp::Ordering::is_lt)
     });
-    let items: Result<Vec<_>, _> = indices.into_iter().filter_map(|at| list.get(at)).collect();
-    items.map(Value::list)
+    Ok(Value::list(indices.into_iter().filter_map(|at| list.get(at)).map(Value::kept).collect()))
 }

@@ -52,7 +52,7 @@ pub(super) fn functions() -> Vec<Function> {
         Function::new(
             "first",
             [Overload::member("list_first", [Type::list(v())], optional(v()), Cost::One, |_, arguments| {
-                item(list(arguments, 0)?, Some(0))
+                Ok(item(list(arguments, 0)?, Some(0)))
             })
             .built(33)],
         ),
@@ -69,7 +69,7 @@ pub(super) fn functions() -> Vec<Function> {
             "last",
             [Overload::member("list_last", [Type::list(v())], optional(v()), Cost::One, |_, arguments| {
                 let list = list(arguments, 0)?;
-                item(list, list.len().checked_sub(1))
+                Ok(item(list, list.len().checked_sub(1)))
             })
             .built(33)],
         ),
@@ -115,7 +115,7 @@ pub(super) fn functions() -> Vec<Function> {
             "value",
             [Overload::member("optional_value", [optional(v())], v(), Cost::One, |_, arguments| {
                 match value(arguments, 0)? {
-                    Value::Optional(Some(value)) => Ok(Value::clone(value)),
+                    Value::Optional(Some(value)) => Value::clone(value).read(),
                     Value::Optional(None) => Err(EvalError::new("optional.none() dereference")),
                     _ => Err(EvalError::no_such_overload()),
                 }
@@ -145,9 +145,9 @@ fn optionals() -> Type {
     Type::list(optional(v()))
 }
 
-fn item<'a>(list: &List<'a>, at: Option<usize>) -> Result<Value<'a>, EvalError> {
-    let item = at.and_then(|at| list.get(at)).transpose()?;
-    Ok(item.map_or(Value::OPTIONAL_NONE, Value::optional_of))
+fn item<'a>(list: &List<'a>, at: Option<usize>) -> Value<'a> {
+    let item = at.and_then(|at| list.get(at)).map(Value::kept);
+    item.map_or(Value::OPTIONAL_NONE, Value::optional_of)
 }
 
 fn unwrap<'a>(_: &mut CallScope<'_>, arguments: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
@@ -180,6 +180,6 @@ fn is_zero(value: &Value<'_>) -> bool {
         Value::Map(map) => map.is_empty(),
         Value::Struct(value) => !value.is_json_patch() && value.is_empty(),
         Value::Opaque(value) => value.is_message(),
-        Value::Type(_) | Value::Optional(_) | Value::Preserved(_) => false,
+        Value::Type(_) | Value::Optional(_) | Value::Preserved(_) | Value::Unfit(_) => false,
     }
 }

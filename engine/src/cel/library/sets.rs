@@ -42,9 +42,9 @@ pub(super) fn functions() -> Vec<Function> {
             "sets.intersects",
             [Overload::global("list_sets_intersects_list", lists(), Bool, ONE_WAY, |_, arguments| {
                 let others = list(arguments, 1)?;
-                for item in list(arguments, 0)?.iter() {
+                for item in list(arguments, 0)?.values() {
                     // A value that cannot be compared is not an element.
-                    if others.contains(&item?) == Ok(true) {
+                    if others.contains(&item) == Ok(true) {
                         return Ok(Value::Bool(true));
                     }
                 }
@@ -61,8 +61,8 @@ fn compare_each(left: u64, right: u64, factor: f64) -> u64 {
 }
 
 fn contains<'a>(list: &List<'a>, part: &List<'a>) -> Result<bool, EvalError> {
-    for item in part.iter() {
-        if !list.contains(&item?)? {
+    for item in part.values() {
+        if !list.contains(&item)? {
             return Ok(false);
         }
     }

@@ -453,8 +453,7 @@ fn quote(text: &str) -> String {
 
 fn join<'a>(arguments: &[Value<'a>], separator: &str) -> Result<Value<'a>, EvalError> {
     let mut joined = String::new();
-    for (place, item) in list(arguments, 0)?.iter().enumerate() {
-        let item = item?;
+    for (place, item) in list(arguments, 0)?.values().enumerate() {
         let Value::String(text) = &item else {
             return Err(EvalError::new(format!("join: invalid input: {}", show(&item))));
         };

@@ -112,7 +112,7 @@ fn json_of(value: &Cel<'_>) -> Result<Value, JsonValueError> {
         Cel::Struct(_) => return Err(JsonValueError::NotNative),
         Cel::Type(_) => return Err(JsonValueError::Type),
         Cel::Opaque(format) if format.format_regex_size().is_some() => return no_conversion("Format"),
-        Cel::Opaque(_) | Cel::Preserved(_) => {
+        Cel::Opaque(_) | Cel::Preserved(_) | Cel::Unfit(_) => {
             let name = value.type_name();
             return no_conversion(name.rsplit('.').next().unwrap_or(&name));
         }

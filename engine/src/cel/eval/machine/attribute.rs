@@ -22,7 +22,7 @@ impl<'a> Machine<'a, '_> {
         if let (Ok(Value::Optional(content)), true) = (&value, presence) {
             value = Ok(Value::Bool(content.is_some()));
         }
-        value
+        value.and_then(Value::read)
     }
 
     /// Resolves an attribute. Its qualifiers have a cost, and so do its root and its keys; the attribute itself only
@@ -44,7 +44,7 @@ impl<'a> Machine<'a, '_> {
         let mut is_optional = false;
         if let Value::Optional(content) = value {
             let Some(content) = content else { return Ok(Value::OPTIONAL_NONE) };
-            value = (*content).clone();
+            value = Value::clone(&content).read()?;
             is_optional = true;
         }
         for qualifier in &attribute.qualifiers {
@@ -84,7 +84,7 @@ impl<'a> Machine<'a, '_> {
             AccessKey::Constant(key) if matches!(value, Value::Map(Map::Variables)) => self.composed(key, may_miss),
             AccessKey::Constant(key) => attribute::qualify(value, key, may_miss),
             AccessKey::Dynamic(dynamic) => {
-                let key = self.resolve(dynamic)?;
+                let key = self.resolve(dynamic)?.read()?;
                 attribute::check_key(&key)?;
                 match value {
                     Value::Map(Map::Variables) => self.composed(&key, may_miss),

@@ -159,7 +159,7 @@ impl<'a, 'm> Machine<'a, 'm> {
             },
             PlanNode::OptionalOrValue(sides, other) => match self.evaluate(&sides[0])? {
                 Value::Optional(None) => self.evaluate(&sides[1]),
-                Value::Optional(Some(value)) => Ok((*value).clone()),
+                Value::Optional(Some(value)) => Value::clone(&value).read(),
                 value => not_optional(value, *other),
             },
             PlanNode::Membership(membership) => {

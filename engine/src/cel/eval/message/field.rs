@@ -100,7 +100,7 @@ fn convert<'a>(value: Value<'a>, go_type: &'static str) -> Result<Value<'a>, Nat
         (Value::Opaque(message), _) if message.is_message() => return cannot("'*dynamicpb.Message'"),
         (Value::Opaque(format), _) if format.format_regex_size().is_some() => return cannot("'Format'"),
         (Value::Opaque(opaque), "string") => return Ok(Value::string(opaque.shown())),
-        (Value::Opaque(_) | Value::Preserved(_), _) => {
+        (Value::Opaque(_) | Value::Preserved(_) | Value::Unfit(_), _) => {
             let name = value.type_name();
             return cannot(&format!("'{}'", name.rsplit('.').next().unwrap_or(&name)));
         }
