@@ -112,7 +112,10 @@ impl Pattern {
     fn regex(&self) -> &Regex {
         made_once(&self.regex, || {
             work::steps(self.states as usize);
-            let config = Regex::config().nfa_size_limit(None).which_captures(WhichCaptures::Implicit);
+            // Texts are short here: a search for literals first would save nothing, and classes before a long one make
+            // thousands of literals.
+            let config =
+                Regex::config().nfa_size_limit(None).which_captures(WhichCaptures::Implicit).auto_prefilter(false);
             let built = Regex::builder().configure(config).build_from_hir(&self.parsed().0);
             built.expect("a pattern that is matched in one piece is small")
         })
