@@ -218,7 +218,8 @@ impl Env {
     pub fn type_named(&self, name: &str) -> Option<Type> {
         match name {
             Type::OPTIONAL if self.library.optionals && self.minor() >= Type::OPTIONAL_SINCE => {
-                Some(Type::optional(Type::Dyn))
+                let of = (self.minor() >= Type::OPTIONAL_OF_DYN_SINCE).then_some(Type::Dyn);
+                Some(Type::opaque(name, of.into_iter().collect()))
             }
             "net.IP" if self.library.function("ip").is_some() => Some(Type::opaque(name, Vec::new())),
             "net.CIDR" if self.library.function("cidr").is_some() => Some(Type::opaque(name, Vec::new())),

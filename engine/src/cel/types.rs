@@ -150,6 +150,8 @@ impl Type {
     /// The first version of Kubernetes that uses this name. Before, errors said `optional`, and no expression could
     /// name the type.
     pub const OPTIONAL_SINCE: Minor = Minor::of(31);
+    /// The first minor in which the name alone is the type of optionals of `dyn`; before, it has no parameter.
+    pub const OPTIONAL_OF_DYN_SINCE: Minor = Minor::of(37);
 
     /// The type of lists with these elements.
     pub fn list(element: Type) -> Type {

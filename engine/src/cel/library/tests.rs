@@ -380,3 +380,14 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_name_of_the_type_of_optionals_has_a_parameter_since_1_37() {
+    let error = |minor| {
+        let issues = crate::cel::env::Env::of(Minor::of(minor), crate::cel::env::Expressions::Stored)
+            .compile("string(optional_type)");
+        issues.map(drop).expect_err("there is no such overload").to_string()
+    };
+    assert!(error(36).contains("applied to '(type(optional_type))'"), "{}", error(36));
+    assert!(error(37).contains("applied to '(type(optional_type(dyn)))'"), "{}", error(37));
+}
