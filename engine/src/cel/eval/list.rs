@@ -42,6 +42,8 @@ enum ListType<'a> {
     Atomic,
     /// The sum of two lists of the expression. It only differs from other lists in the name of its Go type.
     Sum,
+    /// Strings that a function made, which Go keeps as such. It differs from other lists in its Go types.
+    Texts,
     Set,
     Map(&'a ListKeys),
 }
@@ -59,6 +61,11 @@ impl<'a> ListType<'a> {
 impl<'a> List<'a> {
     pub fn owned(items: Vec<Value<'a>>) -> Self {
         List::Owned(Arc::new(OwnedList { items, kind: ListType::Atomic }))
+    }
+
+    /// The strings that a function made.
+    pub fn texts(items: Vec<Value<'a>>) -> Self {
+        List::Owned(Arc::new(OwnedList { items, kind: ListType::Texts }))
     }
 
     pub fn len(&self) -> usize {
@@ -82,6 +89,11 @@ impl<'a> List<'a> {
     /// Whether it is the sum of two lists of the expression.
     pub fn is_sum(&self) -> bool {
         self.kind() == ListType::Sum
+    }
+
+    /// Whether it has the strings that a function made.
+    pub fn is_texts(&self) -> bool {
+        self.kind() == ListType::Texts
     }
 
     /// The item at `index`, if there is one; an error if the host's item does not fit its schema.
@@ -130,11 +142,12 @@ impl<'a> List<'a> {
     /// The name of its Go type, which a few errors show.
     pub(super) fn go_type(&self) -> &'static str {
         match (self.kind(), self.is_host()) {
-            (ListType::Atomic | ListType::Sum, true) => "*common.unstructuredList",
+            (ListType::Atomic | ListType::Sum | ListType::Texts, true) => "*common.unstructuredList",
             (ListType::Set, true) => "*common.unstructuredSetList",
             (ListType::Map(_), true) => "*common.unstructuredMapList",
             (ListType::Atomic, false) => "*types.baseList",
             (ListType::Sum, false) => "*types.concatList",
+            (ListType::Texts, false) => "*types.stringList",
             (ListType::Set, false) => "*common.refValSetList",
             (ListType::Map(_), false) => "*common.refValMapList",
         }
@@ -169,7 +182,7 @@ impl<'a> List<'a> {
     /// Items of a set are not scalars, or there are more than [`SUM_ITEMS_MAX`].
     pub fn concat(self, other: &List<'a>) -> Result<List<'a>, EvalError> {
         let mut kind = self.kind();
-        if matches!(kind, ListType::Atomic | ListType::Sum) && !self.is_host() {
+        if matches!(kind, ListType::Atomic | ListType::Sum | ListType::Texts) && !self.is_host() {
             if self.is_empty() {
                 return Ok(other.clone());
             }
@@ -185,7 +198,7 @@ impl<'a> List<'a> {
         work::steps(other.len());
         let mut items = self.into_values();
         match kind {
-            ListType::Atomic | ListType::Sum => items.extend(other.values()),
+            ListType::Atomic | ListType::Sum | ListType::Texts => items.extend(other.values()),
             ListType::Set => union(&mut items, other)?,
             ListType::Map(keys) => merge(&mut items, other, keys)?,
         }
@@ -249,7 +262,7 @@ impl<'a> List<'a> {
                 }
                 Ok(true)
             }
-            ListType::Atomic | ListType::Sum => {
+            ListType::Atomic | ListType::Sum | ListType::Texts => {
                 // Items that cannot be compared do not make literals differ.
                 let differs = |(item, its): (Result<Value<'a>, EvalError>, Result<Value<'a>, EvalError>)| matches!((item, its), (Ok(item), Ok(its)) if item.is(&its) == Ok(false));
                 Ok(!self.iter().zip(other.iter()).any(differs))

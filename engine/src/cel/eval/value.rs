@@ -195,6 +195,11 @@ impl<'a> Value<'a> {
         Value::List(List::owned(items))
     }
 
+    /// A value of type `list`, with the strings that a function made.
+    pub fn texts(items: Vec<Value<'a>>) -> Self {
+        Value::List(List::texts(items))
+    }
+
     /// JSON that no schema describes, read in place: maps, lists and scalars as in a literal.
     pub fn json(json: &'a Json) -> Self {
         match json {

@@ -91,7 +91,7 @@ pub fn range_in(text: &str, part: &str) -> std::ops::Range<usize> {
 
 /// Makes a list of strings.
 pub fn texts<'a>(texts: impl IntoIterator<Item = String>) -> Value<'a> {
-    Value::list(texts.into_iter().map(Value::string).collect())
+    Value::texts(texts.into_iter().map(Value::string).collect())
 }
 
 /// Formats a double as Go's `%g` does.

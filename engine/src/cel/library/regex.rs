@@ -64,5 +64,5 @@ fn pattern(scope: &mut CallScope<'_>, arguments: &[Value<'_>]) -> Result<Arc<Pat
 fn find_all<'a>(pattern: Arc<Pattern>, text: &TextValue<'a>, count: i64) -> Result<Value<'a>, EvalError> {
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     let found = pattern.find_iter(text.as_str()).take(count);
-    Ok(Value::list(found.map(|found| part_of(text, found)).collect()))
+    Ok(Value::texts(found.map(|found| part_of(text, found)).collect()))
 }

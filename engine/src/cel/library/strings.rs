@@ -404,10 +404,10 @@ fn split<'a>(text: &TextValue<'a>, separator: &str, count: i64) -> Value<'a> {
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     let part = |part: &str| part_of(text, range_in(text, part));
     if count == 0 {
-        return Value::list(Vec::new());
+        return Value::texts(Vec::new());
     }
     if !separator.is_empty() {
-        return Value::list(text.splitn(count, separator).map(part).collect());
+        return Value::texts(text.splitn(count, separator).map(part).collect());
     }
     let mut parts = Vec::new();
     let mut rest = text.as_str();
@@ -417,7 +417,7 @@ fn split<'a>(text: &TextValue<'a>, separator: &str, count: i64) -> Value<'a> {
         parts.push(part(one));
         rest = after;
     }
-    Value::list(parts)
+    Value::texts(parts)
 }
 
 fn substring<'a>(text: &TextValue<'a>, start: i64, end: i64) -> Result<Value<'a>, EvalError> {

@@ -104,5 +104,5 @@ fn query<'a>(url: &Url) -> Map<'a> {
             _ => parameters.push((name, vec![value])),
         }
     }
-    Map::owned(parameters.into_iter().map(|(name, values)| (Value::string(name), Value::list(values))))
+    Map::owned(parameters.into_iter().map(|(name, values)| (Value::string(name), Value::texts(values))))
 }

@@ -5,7 +5,7 @@
 
 use super::error::MutationError;
 use super::native::{self, Native};
-use crate::apply::{TypeErrors, TypeSchema};
+use crate::apply::{ForeignStep, TypeErrors, TypeSchema};
 use crate::cel::eval::Value as Cel;
 use crate::cel::eval::list::List;
 use crate::cel::eval::map::Map as CelMap;
@@ -45,7 +45,7 @@ pub fn merge(configuration: &Cel<'_>, object: &Value, types: Option<&TypeSchema>
 }
 
 fn merge_native(native: Native, object: &Value, types: Option<&TypeSchema>) -> Result<Value, MutationError> {
-    let Native { object: mut patch, foreign } = native;
+    let Native { object: mut patch, foreign, empty } = native;
     for name in ["apiVersion", "kind"] {
         patch
             .make_object()
@@ -64,9 +64,25 @@ fn merge_native(native: Native, object: &Value, types: Option<&TypeSchema>) -> R
         return Err(MutationError::Atomics(atomics));
     }
     types.validate(object, true).map_err(MutationError::Original)?;
+    // To an empty list or none, Go adds no empty list of the evaluator, but takes it away.
+    empty.iter().for_each(|path| take_empty(&mut patch, path));
     let mut merged = types.merge(object, &patch);
+    empty.iter().for_each(|path| take_empty(&mut merged, path));
     keep_managed_fields(object, &mut merged);
     Ok(merged)
+}
+
+/// Takes the list at `path` away, if it is empty.
+fn take_empty(value: &mut Value, path: &[ForeignStep]) {
+    let Some((ForeignStep::Field(name), parents)) = path.split_last() else { return };
+    let parent = parents.iter().try_fold(value, |value, step| match step {
+        ForeignStep::Field(name) => value.get_mut(name),
+        ForeignStep::Item(index) => value.as_array_mut()?.get_mut(*index),
+    });
+    let Some(fields) = parent.and_then(Value::as_object_mut) else { return };
+    if fields.get(name).and_then(Value::as_array).is_some_and(|list| list.is_empty()) {
+        fields.remove(name);
+    }
 }
 
 /// Keeps managedFields, which merges skip: ownership stays as it is.

@@ -16,6 +16,13 @@ pub(super) fn go_form(value: &Cel<'_>) -> (&'static str, String, String) {
         Cel::Bytes(bytes) => ("[]uint8", show(value), format!("[]uint8{{{}}}", byte_syntax(bytes))),
         Cel::Duration(length) => ("time.Duration", show(value), length.0.to_string()),
         Cel::Timestamp(time) => ("time.Time", show(value), timestamp_syntax(*time)),
+        Cel::List(list) if list.is_texts() => {
+            let items: Vec<Cel<'_>> = list.values().collect();
+            let form = |form: fn(&Cel<'_>) -> String, separator: &str| {
+                items.iter().map(form).collect::<Vec<_>>().join(separator)
+            };
+            ("[]string", format!("[{}]", form(show, " ")), format!("[]string{{{}}}", form(syntax, ", ")))
+        }
         Cel::List(list) => {
             let items = |form: fn(&Cel<'_>) -> String, separator: &str| {
                 let items: Vec<String> = list.iter().map(|item| form(&item.unwrap_or_default())).collect();

@@ -19,6 +19,8 @@ pub struct Native {
     pub object: Value,
     /// The values that are missing in it, because JSON cannot represent them.
     pub foreign: Vec<Foreign>,
+    /// Where it has empty lists that the expression made.
+    pub empty: Vec<Vec<ForeignStep>>,
 }
 
 /// Converts `object` as Go does; `write` may return JSON for values that JSON cannot represent.
@@ -26,9 +28,9 @@ pub struct Native {
 /// # Errors
 /// A map has keys that are not strings.
 pub fn of_struct(object: &Struct<'_>, write: fn(&Cel<'_>) -> Option<Value>) -> Result<Native, NativeError> {
-    let mut walk = NativeWalk { path: Vec::new(), foreign: Vec::new(), write };
+    let mut walk = NativeWalk { path: Vec::new(), foreign: Vec::new(), empty: Vec::new(), write };
     let fields = walk.fields(object)?;
-    Ok(Native { object: Value::Object(fields), foreign: walk.foreign })
+    Ok(Native { object: Value::Object(fields), foreign: walk.foreign, empty: walk.empty })
 }
 
 /// Why Go cannot convert a value.
@@ -46,6 +48,7 @@ pub enum NativeError {
 struct NativeWalk {
     path: Vec<ForeignStep>,
     foreign: Vec<Foreign>,
+    empty: Vec<Vec<ForeignStep>>,
     write: fn(&Cel<'_>) -> Option<Value>,
 }
 
@@ -74,12 +77,19 @@ impl NativeWalk {
         result
     }
 
-    /// Converts a value in the field of an object. The elements of list and map literals are converted as they are;
-    /// other lists and maps are converted recursively.
+    /// Converts a value in the field of an object. Lists and maps of the object are native already. The elements of list and
+    /// map literals are converted as they are; other lists and maps are converted recursively.
     fn field(&mut self, value: &Cel<'_>) -> Result<Option<Value>, NativeError> {
         work::step();
         match value {
-            Cel::List(list) if is_literal(list) => self.items(list, Self::raw).map(Some),
+            Cel::List(List::Json(_)) | Cel::Map(CelMap::Json(_)) => self.raw(value),
+            Cel::List(list) if list.is_texts() => self.raw(value),
+            Cel::List(list) if is_literal(list) => {
+                if list.is_empty() {
+                    self.empty.push(self.path.clone());
+                }
+                self.items(list, Self::raw).map(Some)
+            }
             Cel::List(list) => self.items(list, Self::field).map(Some),
             Cel::Map(map) if is_literal_map(map) => self.entries(map, Self::raw).map(Some),
             Cel::Map(map) => self.entries(map, Self::field).map(Some),
@@ -131,6 +141,14 @@ impl NativeWalk {
             Cel::Type(ty) => Value::String(type_name(ty)),
             Cel::Optional(Some(content)) => return self.raw(content),
             Cel::Optional(None) => Value::Null,
+            Cel::List(List::Json(items)) => {
+                work::steps(items.len());
+                Value::Array(items.to_vec())
+            }
+            Cel::Map(CelMap::Json(fields)) => {
+                work::steps(fields.len());
+                Value::Object((*fields).clone())
+            }
             Cel::List(list) if !is_literal(list) => self.items(list, Self::raw)?,
             Cel::Map(map) if !is_literal_map(map) => self.entries(map, Self::field)?,
             Cel::Struct(object) if !object.is_json_patch() => match self.fields(object) {

@@ -156,6 +156,47 @@ fn sets_and_lists_with_keys_and_maps_are_merged() {
 }
 
 #[test]
+fn empty_lists_that_an_expression_makes_add_nothing_and_take_empty_ones_away() {
+    applies("Object{spec: Object.spec{tags: [], ports: []}}", &format!("{{size: 1, {REST}}}"));
+    let applied = |object: &str, expression: &str, expected: &str| {
+        check(MutationType::ApplyConfiguration, object, expression, Ok(expected));
+    };
+    let bare = "{apiVersion: e.com/v1, kind: Widget, spec: {words: []}}";
+    applied(
+        bare,
+        "Object{spec: Object.spec{tags: [], ports: ['a'].filter(x, false).map(x, Object.spec.ports{})}}",
+        "{words: []}",
+    );
+    // The object's own is a list as any other.
+    applied(bare, "Object{spec: Object.spec{tags: object.spec.words}}", "{words: [], tags: []}");
+    let empty = "{apiVersion: e.com/v1, kind: Widget, spec: {tags: [], size: 1}}";
+    applied(empty, "Object{spec: Object.spec{tags: []}}", "{size: 1}");
+}
+
+#[test]
+fn strings_that_a_function_made_are_no_list_until_something_is_made_of_them() {
+    unfit("Object{spec: Object.spec{tags: 'u,v'.split(',')}}", ".spec.tags: expected list, got &{[u v]}");
+    unfit(
+        "Object{spec: Object.spec{color: 'u v'.findAll('[a-z]')}}",
+        ".spec.color: expected string, got &value.valueUnstructured{Value:[]string{\"u\", \"v\"}}",
+    );
+    let tags = "{size: 1, words: [a], tags: [t, u, v], labels: {l: m}, ports: [{name: p, port: 1}]}";
+    applies("Object{spec: Object.spec{tags: 'u,v'.split(',').map(x, x)}}", tags);
+    applies("Object{spec: Object.spec{tags: 'u'.split(',') + ['v']}}", tags);
+}
+
+#[test]
+fn lists_and_maps_of_the_object_are_taken_over_with_their_nulls() {
+    const HOLDER: &str = "{apiVersion: e.com/v1, kind: Widget, spec: {size: 1, labels: {l: m, n: null}}}";
+    let expression = "Object{spec: Object.spec{labels: object.spec.labels}}";
+    check(MutationType::ApplyConfiguration, HOLDER, expression, Ok("{size: 1, labels: {l: m, n: null}}"));
+    let literal = "Object{spec: Object.spec{labels: {'n': null}}}";
+    let why = "error applying patch: failed to convert patch object to typed object: .spec.labels.n: expected string, got \
+               &value.valueUnstructured{Value:0}";
+    check(MutationType::ApplyConfiguration, HOLDER, literal, Err(why));
+}
+
+#[test]
 fn what_is_atomic_is_refused() {
     refuses(
         "Object{spec: Object.spec{words: ['x']}}",
