@@ -112,7 +112,7 @@ impl Pattern {
     fn regex(&self) -> &Regex {
         made_once(&self.regex, || {
             work::steps(self.states as usize);
-            // Texts are short here: a search for literals first would save nothing, and classes before a long one make
+            // The texts are short, so a search for literals first would save nothing. Classes before a long literal make
             // thousands of literals.
             let config =
                 Regex::config().nfa_size_limit(None).which_captures(WhichCaptures::Implicit).auto_prefilter(false);

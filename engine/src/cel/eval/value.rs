@@ -2,8 +2,8 @@
 //!
 //! A [`Value`] borrows if it can: strings, lists and maps of the object under validation are read in place, through the
 //! [`HostForm`](super::host::HostForm) that its schema gives them; only values that an expression makes are owned.
-//! Clones are cheap. Errors are not values: an operation that may fail returns a `Result`. Only in a list or an optional may
-//! there be one, in the place of an item that does not fit its schema.
+//! Clones are cheap. Errors are not values: an operation that may fail returns a `Result`. The only exception is an item that
+//! does not fit its schema: lists and optionals that are made with it contain its error.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -55,8 +55,8 @@ pub enum Value<'a> {
     Opaque(Arc<dyn Opaque>),
     /// A value that no schema describes: it can only be compared for equality.
     Preserved(&'a Json),
-    /// An item of the host that does not fit its schema, in a list or an optional that was made with it: whoever reads it
-    /// there gets the error.
+    /// An item of the host that does not fit its schema, in a list or an optional that was made with it. Reading it there
+    /// gives the error.
     Unfit(Arc<EvalError>),
 }
 

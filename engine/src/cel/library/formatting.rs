@@ -312,7 +312,7 @@ fn map_text(map: &Map<'_>) -> Result<String, FormatError> {
     for key in map.keys() {
         let text = match &key {
             Value::String(_) | Value::Bool(_) | Value::Int(_) | Value::Uint(_) => literal(&key)?,
-            // Of a field that the schema does not declare, the reference has a nil pointer for a key.
+            // The key of a field that the schema does not declare is a nil pointer in the reference.
             Value::Null if matches!(map, Map::Host { .. }) => {
                 return Err(EvalError::Internal(NIL_POINTER.into()).into());
             }

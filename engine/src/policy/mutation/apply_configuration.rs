@@ -64,16 +64,16 @@ fn merge_native(native: Native, object: &Value, types: Option<&TypeSchema>) -> R
         return Err(MutationError::Atomics(atomics));
     }
     types.validate(object, true).map_err(MutationError::Original)?;
-    // To an empty list or none, Go adds no empty list of the evaluator, but takes it away.
-    empty.iter().for_each(|path| take_empty(&mut patch, path));
+    // Where the object's list is empty or missing, an empty list of the evaluator removes the field.
+    empty.iter().for_each(|path| remove_empty(&mut patch, path));
     let mut merged = types.merge(object, &patch);
-    empty.iter().for_each(|path| take_empty(&mut merged, path));
+    empty.iter().for_each(|path| remove_empty(&mut merged, path));
     keep_managed_fields(object, &mut merged);
     Ok(merged)
 }
 
-/// Takes the list at `path` away, if it is empty.
-fn take_empty(value: &mut Value, path: &[ForeignStep]) {
+/// Removes the list at `path` if it is empty.
+fn remove_empty(value: &mut Value, path: &[ForeignStep]) {
     let Some((ForeignStep::Field(name), parents)) = path.split_last() else { return };
     let parent = parents.iter().try_fold(value, |value, step| match step {
         ForeignStep::Field(name) => value.get_mut(name),

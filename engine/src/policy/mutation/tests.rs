@@ -156,7 +156,7 @@ fn sets_and_lists_with_keys_and_maps_are_merged() {
 }
 
 #[test]
-fn empty_lists_that_an_expression_makes_add_nothing_and_take_empty_ones_away() {
+fn empty_lists_that_an_expression_makes_add_nothing_and_remove_empty_ones() {
     applies("Object{spec: Object.spec{tags: [], ports: []}}", &format!("{{size: 1, {REST}}}"));
     let applied = |object: &str, expression: &str, expected: &str| {
         check(MutationType::ApplyConfiguration, object, expression, Ok(expected));
@@ -174,7 +174,7 @@ fn empty_lists_that_an_expression_makes_add_nothing_and_take_empty_ones_away() {
 }
 
 #[test]
-fn strings_that_a_function_made_are_no_list_until_something_is_made_of_them() {
+fn strings_that_a_function_made_are_not_a_list_until_one_is_made_of_them() {
     unfit("Object{spec: Object.spec{tags: 'u,v'.split(',')}}", ".spec.tags: expected list, got &{[u v]}");
     unfit(
         "Object{spec: Object.spec{color: 'u v'.findAll('[a-z]')}}",
