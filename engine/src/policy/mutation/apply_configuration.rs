@@ -67,7 +67,9 @@ fn merge_native(native: Native, object: &Value, types: Option<&TypeSchema>) -> R
     // Where the object's list is empty or missing, an empty list of the evaluator removes the field.
     empty.iter().for_each(|path| remove_empty(&mut patch, path));
     let mut merged = types.merge(object, &patch);
-    empty.iter().for_each(|path| remove_empty(&mut merged, path));
+    // An item of the patch is not at the same index of the merged list.
+    let has_no_item = |path: &&Vec<ForeignStep>| path.iter().all(|step| matches!(step, ForeignStep::Field(_)));
+    empty.iter().filter(has_no_item).for_each(|path| remove_empty(&mut merged, path));
     keep_managed_fields(object, &mut merged);
     Ok(merged)
 }
