@@ -408,6 +408,13 @@ mod tests {
         );
     }
 
+    /// sigs.k8s.io/yaml v1.6 writes the same; it can't be read back, not by it either.
+    #[test]
+    fn a_field_called_as_a_merge_has_no_quotes() {
+        let value = json::decode(br#"{"a":{"<<":{"b":1}}}"#).expect("the test is JSON");
+        assert_eq!(encode(&value), "a:\n  <<:\n    b: 1\n");
+    }
+
     #[test]
     fn texts_that_mean_something_else_are_quoted() {
         check(
