@@ -11,6 +11,7 @@ pub mod processor;
 pub mod clock;
 pub mod memory;
 pub mod private;
+pub mod packed;
 pub mod store;
 pub mod webhook;
 pub mod admission;

@@ -18,7 +18,7 @@ const LAYERS: [&[&str]; 8] = [
     &["value", "meta"],
     &["cel", "schema", "crd", "patch", "apply", "types", "protobuf"],
     &["policy", "kinds", "write", "author"],
-    &["memory", "processor", "clock", "private"],
+    &["memory", "processor", "clock", "private", "packed"],
     &["store", "webhook", "admission", "auth", "audit"],
     &["registry", "controllers"],
     &["http", "server", "cli"],

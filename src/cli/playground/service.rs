@@ -81,7 +81,7 @@ impl PlaygroundPage {
                 answer::value(&object! { "version" => env!("CARGO_PKG_VERSION"), "live" => live, "minors" => minors })
             }
             path => match assets::ASSETS.iter().find(|asset| asset.path == path) {
-                Some(asset) => answer::bytes(StatusCode::OK, asset.content_type, asset.bytes),
+                Some(asset) => answer::bytes(StatusCode::OK, asset.content_type, asset.file.bytes()),
                 None => not_found(),
             },
         }

@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use crate::object;
+use crate::packed::packed;
 use crate::value::{Map, Value, json};
 use crate::work;
 
@@ -17,8 +18,8 @@ pub(super) struct SharedDefinitions {
 pub(super) static SHARED: LazyLock<SharedDefinitions> = LazyLock::new(|| work::essential(read_shared));
 
 fn read_shared() -> SharedDefinitions {
-    let text = include_str!("../../../schemas/openapi.json");
-    let document = json::decode(text.as_bytes()).expect("schemas/openapi.json is JSON");
+    let text = packed!("schemas/openapi.json").bytes();
+    let document = json::decode(&text).expect("schemas/openapi.json is JSON");
     let part = |name| document.get(name).and_then(Value::as_object).cloned().unwrap_or_default();
     SharedDefinitions { definitions: part("definitions"), parameters: part("parameters"), unions: part("unions") }
 }
