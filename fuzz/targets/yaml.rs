@@ -11,8 +11,8 @@ pub const TARGET: Target = Target {
     allocated_bytes: Linear { beside: 4 << 20, per_byte: 6_000 },
 };
 
-/// What is decoded and encoded decodes to the same value, unless it has a merge key; strict decoding reads the same value, and the first of all
-/// documents is the one that is read alone.
+/// What is decoded and encoded decodes to the same value, unless it has a merge key; strict decoding reads the same
+/// value, and the first of all documents is the one that is read alone.
 fn run(data: &[u8]) {
     let all = yaml::decode_all(data);
     let Ok(value) = yaml::decode(data) else {
