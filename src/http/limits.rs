@@ -40,12 +40,20 @@ pub struct Limits {
     pub request_timeout: Duration,
     /// How long a request waits for a permit before it is refused.
     pub permit_wait: Duration,
+    /// How long the answer of a write comes after its events, where somebody watches what it has changed.
+    pub answer_delay: Duration,
 }
 
 impl Default for Limits {
     /// The defaults of kube-apiserver.
     fn default() -> Self {
-        Limits { read_only: 400, mutating: 200, request_timeout: Duration::from_secs(60), permit_wait: PERMIT_WAIT }
+        Limits {
+            read_only: 400,
+            mutating: 200,
+            request_timeout: Duration::from_secs(60),
+            permit_wait: PERMIT_WAIT,
+            answer_delay: Duration::ZERO,
+        }
     }
 }
 

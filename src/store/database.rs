@@ -263,6 +263,11 @@ impl Database {
         }
     }
 
+    /// As [`View::watched_revision`].
+    pub fn watched_revision(&self, collection: &Collection) -> Option<Revision> {
+        self.inner.view.watched_revision(collection)
+    }
+
     /// The newest revision that is visible.
     pub fn revision(&self) -> Revision {
         self.inner.view.revision()

@@ -271,6 +271,11 @@ impl Storage {
         self.databases.of(collection).watch(collection, after).await
     }
 
+    /// The newest change of a collection that somebody watches in this process; `None` if nobody does.
+    pub fn watched_revision(&self, collection: &Collection) -> Option<Revision> {
+        self.databases.of(collection).watched_revision(collection)
+    }
+
     /// The newest revision that is visible to readers of a collection.
     pub fn revision(&self, collection: &Collection) -> Revision {
         self.databases.of(collection).revision()

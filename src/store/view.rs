@@ -397,6 +397,16 @@ impl View {
         Some(loaded.changed.subscribe())
     }
 
+    /// The newest change of a collection that somebody watches; `None` if nobody does.
+    pub fn watched_revision(&self, collection: &Collection) -> Option<Revision> {
+        match self.read().collections.get(collection) {
+            Some(CollectionState::Loaded(loaded)) => {
+                (loaded.changed.receiver_count() > 0).then(|| *loaded.changed.borrow())
+            }
+            _ => None,
+        }
+    }
+
     fn loaded<'s>(&self, state: &'s ViewState, collection: &Collection) -> Option<&'s Loaded> {
         match state.collections.get(collection) {
             Some(CollectionState::Loaded(loaded)) => {

@@ -41,6 +41,9 @@ const TOKEN_LIFETIME: &str = "service-account-max-token-expiration";
 const TOKEN_LIFETIMES: RangeInclusive<Duration> = Duration::from_secs(60 * 60)..=Duration::from_secs(1 << 32);
 /// The environment variable that names the controllers to run; kube-apiserver has none.
 const CONTROLLERS: &str = "SKIFF_CONTROLLERS";
+/// How long the answer of a write comes after its events: caches have them by then, and suites rely on that as they rely on
+/// what kube-apiserver's answers take, some 2 ms.
+const ANSWER_DELAY: Duration = Duration::from_millis(1);
 /// From this verbosity on, ignored flags are reported.
 const TELLING_VERBOSITY: u64 = 2;
 
@@ -327,6 +330,7 @@ fn limits(flags: &Flags) -> Limits {
         read_only: number("max-requests-inflight").unwrap_or(default.read_only),
         mutating: number("max-mutating-requests-inflight").unwrap_or(default.mutating),
         request_timeout: flags.duration("request-timeout").unwrap_or(default.request_timeout),
+        answer_delay: ANSWER_DELAY,
         ..default
     }
     .of_masters()

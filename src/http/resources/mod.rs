@@ -1,6 +1,7 @@
 //! Requests for resources: from the path to the verb, with a file for each verb, and from the verb's result to the
 //! answer.
 
+mod after_events;
 mod connect;
 mod create;
 mod delete;
@@ -39,6 +40,7 @@ use super::path::{NOT_FOUND_TEXT, ResourcePath, Verb};
 use super::query::IncludeObject;
 use super::shape::{self, AnswerShape, go_type};
 
+use after_events::after_events;
 use refusal::RequestRefusal;
 
 /// Answers a request for a resource.
@@ -91,8 +93,11 @@ async fn route(
     let target = Target { resource, version, subresource, namespace, name: path.name.clone() };
     if reads {
         exchange.ready().await?;
+        return dispatch(app, exchange, target, verb, body).await;
     }
-    dispatch(app, exchange, target, verb, body).await
+    let resource = Arc::clone(&target.resource);
+    let collection = (&app.registry.storage, &resource.collection);
+    after_events(collection, app.limits.answer_delay, dispatch(app, exchange, target, verb, body)).await
 }
 
 /// The resource of a path. A read that is served from what this process has seen looks for it once more if it is not
