@@ -41,9 +41,9 @@ const TOKEN_LIFETIME: &str = "service-account-max-token-expiration";
 const TOKEN_LIFETIMES: RangeInclusive<Duration> = Duration::from_secs(60 * 60)..=Duration::from_secs(1 << 32);
 /// The environment variable that names the controllers to run; kube-apiserver has none.
 const CONTROLLERS: &str = "SKIFF_CONTROLLERS";
-/// How long the answer of a write comes after its events: caches have them by then, and suites rely on that as they rely on
-/// what kube-apiserver's answers take, some 2 ms.
-const ANSWER_DELAY: Duration = Duration::from_millis(1);
+/// How long the answer of a write comes after its events. Timers count whole milliseconds, so that it takes 1.2 ms, and the
+/// write as long as on kube-apiserver.
+const ANSWER_DELAY: Duration = Duration::from_micros(150);
 /// From this verbosity on, ignored flags are reported.
 const TELLING_VERBOSITY: u64 = 2;
 
@@ -403,6 +403,11 @@ mod tests {
         assert_eq!([token_max("0"), token_max("1h")], [Ok(None), Ok(Some(Duration::from_secs(3600)))]);
         let told = "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds";
         assert_eq!([token_max("59m"), token_max("-2h")], [Err(told.to_owned()), Err(told.to_owned())]);
+    }
+
+    #[test]
+    fn answers_of_writes_come_after_their_events() {
+        assert!(!limits(&flags(&[]).expect("they are taken")).answer_delay.is_zero());
     }
 
     #[test]

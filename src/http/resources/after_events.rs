@@ -1,10 +1,10 @@
 //! Sends the events of a write before its answer.
 //!
 //! Controllers read from caches that watches fill, and often what they, or their tests, have just written. Nobody promises
-//! them that it is there, but on kube-apiserver it mostly is: its answers come later. Measured with an informer on the
-//! connection of the writer, the created object was in its cache at the answer in 84 % of the cases there, in 58 to 70 %
-//! where the answer was sent as soon as it could be, in 79 % where the watches had their turns before, and in all but one
-//! of a thousand where it came a millisecond after the events.
+//! them that it is there, but on kube-apiserver it mostly is, as its answers come later. Measured with an informer on the
+//! writer's connection: the object that was created was in the cache at the answer in 84 % of the cases there, here in 58
+//! to 70 % where the answer was sent as soon as it could be, in 79 % where the watches had their turns before, and in
+//! 99.8 % where it came a millisecond after the events.
 
 use std::future::Future;
 use std::time::Duration;

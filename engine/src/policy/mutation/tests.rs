@@ -174,6 +174,19 @@ fn empty_lists_that_an_expression_makes_add_nothing_and_remove_empty_ones() {
 }
 
 #[test]
+fn an_empty_list_of_an_item_leaves_other_items_alone() {
+    const PODS: &str = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {template: {spec: {containers: [{name: \
+                        first, env: []}, {name: second, env: []}]}}}}";
+    let container = "Object.spec.template.spec.containers{name: 'third', env: []}";
+    let expression = format!(
+        "Object{{spec: Object.spec{{template: Object.spec.template{{spec: Object.spec.template.spec{{containers: \
+         [{container}]}}}}}}}}"
+    );
+    let expected = "{template: {spec: {containers: [{name: first, env: []}, {name: second, env: []}, {name: third}]}}}";
+    check(MutationType::ApplyConfiguration, PODS, &expression, Ok(expected));
+}
+
+#[test]
 fn strings_that_a_function_made_are_not_a_list_until_one_is_made_of_them() {
     unfit("Object{spec: Object.spec{tags: 'u,v'.split(',')}}", ".spec.tags: expected list, got &{[u v]}");
     unfit(
