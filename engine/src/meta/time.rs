@@ -80,7 +80,7 @@ pub fn normalize(text: &str) -> Result<Option<String>, TimeError> {
     Ok(in_utc(text, parse(text)?)?.map(|utc| format!("{utc}Z")))
 }
 
-/// Whether [`normalize`] returns `text` unchanged. False for a few times that only a calendar could decide.
+/// Whether [`normalize`] returns `text` unchanged. False for years before 100.
 pub fn is_normal(text: &str) -> bool {
     let bytes = text.as_bytes();
     let number = |at: usize| two_digits_at(bytes, at);
@@ -91,10 +91,20 @@ pub fn is_normal(text: &str) -> bool {
         && (1..=99).contains(&number(0))
         && number(2) <= 99
         && (1..=12).contains(&number(5))
-        && (1..=28).contains(&number(8))
+        && (1..=days_of_month(number(0), number(2), number(5))).contains(&number(8))
         && number(11) < 24
         && number(14) < 60
         && number(17) < 60
+}
+
+/// How many days a month has, 1 to 12, in the year with these first and last two digits.
+fn days_of_month(century: u8, year: u8, month: u8) -> u8 {
+    let is_leap = if year == 0 { century.is_multiple_of(4) } else { year.is_multiple_of(4) };
+    match month {
+        2 => 28 + u8::from(is_leap),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
 }
 
 /// The seconds since 1970 of a time that [`is_normal`]; `None` for others.
@@ -366,6 +376,17 @@ mod tests {
     }
 
     #[test]
+    fn a_time_is_normal_on_each_day_of_the_calendar() {
+        for year in [1900, 2000, 2023, 2024, 2100] {
+            for (month, day) in (1..=12).flat_map(|month| (1..=31).map(move |day| (month, day))) {
+                let text = format!("{year}-{month:02}-{day:02}T23:59:59Z");
+                let expected = normalize(&text).is_ok_and(|normal| normal.as_ref() == Some(&text));
+                assert_eq!(is_normal(&text), expected, "{text}");
+            }
+        }
+    }
+
+    #[test]
     fn normal_times_have_the_seconds_of_the_calendar() {
         let mut normal = 0;
         for seconds in (-60_000_000_000..253_402_300_800).step_by(12_345_677) {
@@ -375,7 +396,7 @@ mod tests {
             normal += usize::from(found.is_some());
         }
         assert!(normal > 20_000, "{normal}");
-        for text in ["", "2026-01-02T03:04:05", "2026-01-02T03:04:60Z", "2026-01-29T03:04:05Z", "é026-01-02T03:04:05Z"]
+        for text in ["", "2026-01-02T03:04:05", "2026-01-02T03:04:60Z", "2026-02-29T03:04:05Z", "é026-01-02T03:04:05Z"]
         {
             assert_eq!(normal_seconds(text), None, "{text}");
         }
