@@ -47,7 +47,7 @@ fn takes_order() -> bool {
         && !flags.contains("link-arg")
 }
 
-/// Writes the script for the linker. The system maps a program in pieces of 64 KiB around what is called: where the 4,000
+/// Writes the script for the linker. The system maps a program in pieces of 64 KiB around what is called: where the 5,000
 /// functions of a start are spread over 20 MB, it maps nearly all of them.
 fn write_order(script: &Path) -> io::Result<()> {
     let mut text = "SECTIONS { .text.start : {\n".to_owned();

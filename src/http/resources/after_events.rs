@@ -4,7 +4,7 @@
 //! them that it is there, but on kube-apiserver it mostly is, as its answers come later. Measured with an informer on the
 //! writer's connection: the object that was created was in the cache at the answer in 84 % of the cases there, here in 58
 //! to 70 % where the answer was sent as soon as it could be, in 79 % where the watches had their turns before, and in
-//! 99.8 % where it came a millisecond after the events.
+//! 99.7 % where it came a millisecond after the events.
 
 use std::future::Future;
 use std::time::Duration;
@@ -21,7 +21,8 @@ pub(super) async fn after_events<T>(
 ) -> T {
     let before = storage.watched_revision(collection);
     let result = write.await;
-    if storage.watched_revision(collection) != before {
+    let after = storage.watched_revision(collection);
+    if after.is_some() && after != before {
         if delay.is_zero() {
             tokio::task::yield_now().await;
         } else {
