@@ -1,8 +1,8 @@
 //! Finds what is a file each: the built-in kinds, and the types of the published Go modules.
 //!
 //! Every `src/kinds/served/GROUP/KIND.rs` is a module with a table `KINDS`, and every `types/PACKAGE.txt` among the schemas is a
-//! package of types. So a kind is one file, and nothing else has to name it. `src/kinds/made_up` and `made-up` among the schemas
-//! are there in tests alone: a kind that holds that.
+//! package of types, `descriptions/GROUP.txt` what they are for people. So a kind is one file, and nothing else has to name it.
+//! `src/kinds/made_up` and `made-up` among the schemas are there in tests alone: a kind that holds that.
 //!
 //! The schemas stand beside this package. The crate that is published has them within, by a link that is followed then; where
 //! links are not made at a checkout, as on Windows, they are found all the same. `SCHEMAS` says where to those who include them.
@@ -19,6 +19,7 @@ fn main() {
     println!("cargo:rustc-env=SCHEMAS={}", schemas.display());
     let types = [("FILES", "types"), ("MADE_UP", "made-up")];
     write("types.rs", &types.map(|(table, path)| packages_of(table, &schemas.join(path))).concat());
+    write("descriptions.rs", &descriptions_of(&schemas.join("descriptions")));
 }
 
 /// What stands before what is there in tests alone.
@@ -67,6 +68,13 @@ fn packages_of(table: &str, folder: &Path) -> String {
     let made =
         format!("{condition}/// Every package, with its text.\nstatic {table}: [{items}; {count}] = [\n{list}];\n");
     made + &otherwise(table, items).replace("pub static", "static")
+}
+
+/// A table of groups with the descriptions of their types.
+fn descriptions_of(folder: &Path) -> String {
+    let files = entries(folder);
+    let texts: String = files.iter().map(|file| format!("    ({:?}, include_str!({file:?})),\n", stem(file))).collect();
+    format!("/// Every group, with its text.\nstatic FILES: [(&str, &str); {}] = [\n{texts}];\n", files.len())
 }
 
 /// The API group of a package's kinds. What is in `meta.k8s.io` is in every group.

@@ -89,6 +89,8 @@ fn documents_of_built_in_kinds_have_the_paths_of_watches_connections_and_discove
     assert_eq!((&proxy["consumes"], &proxy["produces"]), (&json!(["*/*"]), &json!(["*/*"])));
     let deleted = &whole["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]["delete"]["responses"]["200"]["schema"];
     assert_eq!(deleted["$ref"], "#/definitions/io.k8s.api.core.v1.Pod");
+    let deleted = &whole["paths"]["/api/v1/namespaces/{name}"]["delete"]["responses"]["200"]["schema"];
+    assert_eq!(deleted["$ref"], "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.Status");
 }
 
 #[test]

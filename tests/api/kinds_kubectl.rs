@@ -194,7 +194,10 @@ fn kubectl_approves_certificates_explains_and_asks() {
     assert_eq!(kubectl.ok("auth can-i create deployments"), "yes\n");
     assert!(kubectl.ok("auth whoami").contains("skiff-admin"));
     let explained = kubectl.ok("explain deployment.spec.template.spec.containers");
-    for expected in ["FIELD: containers <[]Container>", "  image\t<string>", "  enum: Always, IfNotPresent, Never"] {
+    let described = "Image to run; can be changed in an existing pod.";
+    for expected in
+        ["FIELD: containers <[]Container>", "  image\t<string>", "  enum: Always, IfNotPresent, Never", described]
+    {
         assert!(explained.contains(expected), "{expected}: {explained}");
     }
 }

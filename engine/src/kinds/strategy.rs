@@ -395,6 +395,11 @@ pub trait Strategy: Send + Sync {
         false
     }
 
+    /// Whether the OpenAPI documents say that a deletion returns the deleted object.
+    fn publishes_deleted(&self) -> bool {
+        self.returns_deleted()
+    }
+
     /// Whether a deletion may wait for the garbage collector.
     fn collects_garbage(&self) -> bool {
         true

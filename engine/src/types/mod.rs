@@ -21,7 +21,7 @@
 //!   no startup time.
 //! - The next minor is another version in `schemas/generate/go.mod`, and a readable diff of text.
 //! - Rust code only adds what the data lacks: the types that encode and decode themselves in Go (`own`).
-//! - The descriptions of types and fields, for people, are in our own words in `schemas/descriptions.txt`
+//! - The descriptions of types and fields, for people, are in our own words in `schemas/descriptions`
 //!   (`descriptions`).
 //!
 //! Source: the Go types and `generated.proto` files of `k8s.io/api` and `k8s.io/apimachinery`, release 1.37.

@@ -148,7 +148,7 @@ pub(crate) fn description_of(field: &Field) -> &'static str {
         Some(owner) => description(owner.package(), owner.name(), field.json),
         None if field.json.is_empty() => "",
         // Kind and apiVersion, which are not fields of the types themselves.
-        None => description("meta.v1", "TypeMeta", field.json),
+        None => description("runtime", "TypeMeta", field.json),
     }
 }
 

@@ -182,7 +182,7 @@ impl PathWriter<'_> {
 
     fn responses(&self, operation: &OpenApiOperation, subresource: &str) -> Value {
         let names = &self.version.names;
-        let returns_deleted = || self.kind.is_some_and(|kind| kind.strategy.returns_deleted());
+        let returns_deleted = || self.kind.is_some_and(|kind| kind.strategy.publishes_deleted());
         let definition = match operation.action {
             "list" => definition_name(&self.version.group, &self.version.version, &names.list_kind),
             "watch" | "watchlist" => format!("{META}.WatchEvent"),

@@ -137,6 +137,11 @@ impl Strategy for Namespace {
         true
     }
 
+    /// As in kube-apiserver, whose documents promise a Status.
+    fn publishes_deleted(&self) -> bool {
+        false
+    }
+
     fn begin_delete(&self, object: &Value, now: &str) -> Option<Value> {
         if object.at(&["metadata", "deletionTimestamp"]).is_some() {
             return None;
