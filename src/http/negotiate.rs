@@ -326,7 +326,7 @@ impl<'a> Clause<'a> {
 
 /// The longest Accept header that is sorted, in characters; ranges after that are ignored, as sorting takes quadratic
 /// time.
-const ACCEPT_CHARACTERS_MAX: usize = 8192;
+const ACCEPT_CHARACTERS_MAX: usize = 2048;
 
 /// The media ranges of an Accept header, best first. Malformed ranges are left out.
 pub fn clauses(accept: &str) -> Vec<Clause<'_>> {
@@ -340,11 +340,9 @@ pub fn clauses(accept: &str) -> Vec<Clause<'_>> {
     // `goes_before` is not a total order, as quality and wildcards may contradict each other; the result must be that
     // of an insertion sort.
     for end in 1..clauses.len() {
-        let mut at = end;
-        while at > 0 && clauses[at].goes_before(&clauses[at - 1]) {
-            clauses.swap(at, at - 1);
-            at -= 1;
-        }
+        let passed = clauses[..end].iter().rev().take_while(|before| clauses[end].goes_before(before)).count();
+        work::steps(passed);
+        clauses[end - passed..=end].rotate_right(1);
     }
     clauses
 }

@@ -3,19 +3,20 @@
 //! Each request takes snapshots of the store, which are only a few pointers. Changes are read when a node sends a
 //! request; without nodes nothing is read.
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
 use futures_util::future::try_join_all;
 
 use super::policy::{each_change, each_object};
 use super::store_failed;
-use crate::auth::node::{Graph, NoOpinion, NodeRules, node_of};
+use crate::auth::node::{Edges, Graph, NodeRules, node_of};
 use crate::auth::{Attributes, Authorizer, Decision, Rules, UserInfo};
 use crate::meta::Status;
 use crate::meta::minor::Minor;
 use crate::store::{At, Collection, Snapshot, SnapshotError, Storage, Stored};
 use crate::value::json;
+use crate::work;
 
 /// The resources that link to nodes.
 const SOURCES: [(&str, &str); 5] = [
@@ -35,9 +36,11 @@ pub struct StoredNodes {
     rules: NodeRules,
     /// The state of the store as of the last request.
     newest: RwLock<Arc<[Snapshot]>>,
-    /// Held while changes are read.
+    /// Held while the newest state is read.
     refreshing: tokio::sync::Mutex<()>,
-    seen: Mutex<SourceSnapshots>,
+    seen: RwLock<SourceSnapshots>,
+    /// Held while changes are taken in: other nodes wait for it without a thread.
+    taking_in: tokio::sync::Mutex<()>,
 }
 
 /// The snapshots that were read, one for each source; empty before the first time.
@@ -55,7 +58,8 @@ impl StoredNodes {
             rules: NodeRules::of(minor),
             newest: RwLock::default(),
             refreshing: tokio::sync::Mutex::default(),
-            seen: Mutex::default(),
+            seen: RwLock::default(),
+            taking_in: tokio::sync::Mutex::default(),
         }
     }
 
@@ -63,11 +67,28 @@ impl StoredNodes {
         Arc::clone(&self.newest.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether a node may do it, by what is stored.
-    fn decide(&self, user: &UserInfo, attributes: &Attributes<'_>) -> Result<(), NoOpinion> {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.take_in(self.newest());
-        self.rules.decide(user, attributes, &seen.graph)
+    fn has_seen(&self, newest: &[Snapshot]) -> bool {
+        are_same(&self.seen.read().unwrap_or_else(PoisonError::into_inner).snapshots, newest)
+    }
+
+    /// Takes in what changed up to the state of [`Self::newest`]. All nodes wait for it, so it is not ended with the
+    /// request that does it.
+    async fn take_in(&self) {
+        if self.has_seen(&self.newest()) {
+            return;
+        }
+        let _taking_in = self.taking_in.lock().await;
+        let newest = self.newest();
+        if self.has_seen(&newest) {
+            return;
+        }
+        work::essential(|| {
+            let before = Arc::clone(&self.seen.read().unwrap_or_else(PoisonError::into_inner).snapshots);
+            let changes = changes(&newest, &before);
+            let mut seen = self.seen.write().unwrap_or_else(PoisonError::into_inner);
+            changes.into_iter().for_each(|(plural, key, edges)| seen.graph.set(plural, key, edges));
+            seen.snapshots = newest;
+        });
     }
 
     async fn snapshots(&self) -> Result<Arc<[Snapshot]>, Status> {
@@ -80,29 +101,28 @@ impl StoredNodes {
         }));
         Ok(snapshots.await?.into())
     }
-
-    fn is_newest(&self, snapshots: &[Snapshot]) -> bool {
-        let newest = self.newest();
-        newest.len() == snapshots.len() && newest.iter().zip(snapshots).all(|(newest, now)| newest.is_same(now))
-    }
 }
 
-impl SourceSnapshots {
-    fn take_in(&mut self, snapshots: Arc<[Snapshot]>) {
-        for (at, (now, (_, plural))) in snapshots.iter().zip(SOURCES).enumerate() {
-            let takes = |key: &str, stored: Option<&Stored>| {
-                // An object that can't be decoded links to nothing.
-                let object = stored.and_then(|stored| json::decode(&stored.bytes).ok());
-                self.graph.set(plural, key, object.as_ref());
-            };
-            match self.snapshots.get(at) {
-                Some(before) if before.is_same(now) => {}
-                Some(before) => each_change(now, before, takes),
-                None => each_object(now, takes),
-            }
+fn are_same(some: &[Snapshot], others: &[Snapshot]) -> bool {
+    some.len() == others.len() && some.iter().zip(others).all(|(some, other)| some.is_same(other))
+}
+
+/// The edges of each object that changed between two states, with its plural and its key.
+fn changes(now: &[Snapshot], before: &[Snapshot]) -> Vec<(&'static str, String, Edges)> {
+    let mut changes = Vec::new();
+    for (at, (now, (_, plural))) in now.iter().zip(SOURCES).enumerate() {
+        let takes = |key: &str, stored: Option<&Stored>| {
+            // An object that can't be decoded links to nothing.
+            let object = stored.and_then(|stored| json::decode(&stored.bytes).ok());
+            changes.push((plural, key.to_owned(), Edges::of(plural, object.as_ref())));
+        };
+        match before.get(at) {
+            Some(before) if before.is_same(now) => {}
+            Some(before) => each_change(now, before, takes),
+            None => each_object(now, takes),
         }
-        self.snapshots = snapshots;
     }
+    changes
 }
 
 #[async_trait]
@@ -111,7 +131,10 @@ impl Authorizer for StoredNodes {
         if node_of(user).is_none() {
             return Decision::NO_OPINION;
         }
-        self.decide(user, attributes).map_or_else(|why| Decision::no_opinion(why.to_string()), |()| Decision::ALLOW)
+        self.take_in().await;
+        let seen = self.seen.read().unwrap_or_else(PoisonError::into_inner);
+        let decided = self.rules.decide(user, attributes, &seen.graph);
+        decided.map_or_else(|why| Decision::no_opinion(why.to_string()), |()| Decision::ALLOW)
     }
 
     fn rules_for(&self, user: &UserInfo, _: &str) -> Rules {
@@ -122,7 +145,7 @@ impl Authorizer for StoredNodes {
     }
 
     async fn refresh(&self) -> Result<(), Status> {
-        if self.is_newest(&self.snapshots().await?) {
+        if are_same(&self.newest(), &self.snapshots().await?) {
             return Ok(());
         }
         let _refreshing = self.refreshing.lock().await;
@@ -130,5 +153,72 @@ impl Authorizer for StoredNodes {
         let snapshots = self.snapshots().await?;
         *self.newest.write().unwrap_or_else(PoisonError::into_inner) = snapshots;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+    use crate::auth::ResourceAttributes;
+    use crate::object;
+    use crate::registry::fixture;
+    use crate::store;
+    use crate::value::Value;
+    use crate::work::{Ended, Meter, Oversee};
+
+    /// The work is ended as soon as it may be.
+    struct Impatient;
+
+    impl Oversee for Impatient {
+        fn look(&mut self) -> Result<(), Ended> {
+            Err(Ended::Deadline)
+        }
+    }
+
+    fn may_read(name: &str) -> Attributes<'_> {
+        let of =
+            ResourceAttributes { verb: "get", version: "v1", resource: "secrets", ..ResourceAttributes::default() };
+        Attributes::Resource(ResourceAttributes { namespace: "default", name, ..of })
+    }
+
+    /// Writes the pod, and reads what is stored then.
+    async fn make(nodes: &StoredNodes, op: store::Op) {
+        let collection = Collection::new("", "pods");
+        let write = store::Write { collection, key: "default/p".into(), op, guards: Vec::new() };
+        nodes.storage.write(write).await.expect("it is written");
+        nodes.refresh().await.expect("the store works");
+    }
+
+    #[tokio::test]
+    async fn a_request_that_is_ended_leaves_no_node_more_than_its_pods() {
+        let registry = fixture::registry().await;
+        let nodes = StoredNodes::new(registry.storage.clone(), Minor::NEWEST);
+        let node = UserInfo::authenticated("system:node:n".to_owned(), vec!["system:nodes".to_owned()]);
+        let secrets = (0..5_000).map(|at| object! { "name" => format!("s{at}") }).collect::<Vec<Value>>();
+        let pod = object! {
+            "apiVersion" => "v1", "kind" => "Pod",
+            "metadata" => object! { "namespace" => "default", "name" => "p" },
+            "spec" => object! { "nodeName" => "n", "imagePullSecrets" => secrets },
+        };
+        let put = store::Put {
+            object: store::Encoded::of(&pod),
+            uid: "u".into(),
+            stored_version: "v1".into(),
+            schema_generation: 0,
+            expires_at_ms: None,
+            served_under: None,
+        };
+        make(&nodes, store::Op::Put(put)).await;
+        let attributes = may_read("s4999");
+        let mut deciding = pin!(nodes.authorize(&node, &attributes));
+        let polled = Meter::new(Impatient).run(|| deciding.as_mut().poll(&mut Context::from_waker(Waker::noop())));
+        let decided = polled.ok().map(|polled| matches!(polled, Poll::Ready(decision) if decision == Decision::ALLOW));
+        assert_eq!(decided, Some(true), "it is not ended");
+        make(&nodes, store::Op::Delete).await;
+        assert_ne!(nodes.authorize(&node, &may_read("s4999")).await, Decision::ALLOW);
     }
 }

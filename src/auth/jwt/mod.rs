@@ -6,7 +6,7 @@
 //!
 //! Source: `pkg/serviceaccount` of Kubernetes and its error texts, release 1.36.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use base64::Engine as _;
@@ -20,7 +20,8 @@ use uuid::Uuid;
 use super::keys::{SigningKey, VerifyingKey};
 use super::{TokenError, UserInfo};
 use crate::object;
-use crate::value::{Value, json};
+use crate::value::Value;
+use crate::work;
 
 /// Why claims can't be signed.
 pub type SignError = jsonwebtoken::errors::Error;
@@ -29,6 +30,8 @@ pub type SignError = jsonwebtoken::errors::Error;
 pub const LEEWAY_S: i64 = 60;
 /// How many tokens with verified signatures are cached.
 const VERIFIED_MAX: usize = 1_000;
+/// The longest token that is cached, in bytes: one of many audiences takes several times its length.
+const VERIFIED_BYTES_MAX: usize = 4096;
 /// The claims of a token, in the order of its text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claims {
@@ -211,6 +214,9 @@ impl TokenIssuer {
         }
         let claims: Claims = self.signed(token, key_id, |claims: &Claims| Stamp::of(&claims.id))?;
         let claims = Arc::new(claims);
+        if token.len() > VERIFIED_BYTES_MAX {
+            return Ok(claims);
+        }
         let mut verified = self.verified();
         if verified.len() >= VERIFIED_MAX {
             verified.clear();
@@ -276,17 +282,42 @@ impl TokenIssuer {
 pub(super) fn key_id_of(token: &str, is_ours: impl Fn(&str) -> bool) -> Option<String> {
     let mut parts = token.split('.');
     let (header, payload, signature) = (parts.next()?, parts.next()?, parts.next()?);
-    let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).ok();
-    let object = |part: &str| json::decode(&decode(part)?).ok().filter(|value| value.as_object().is_some());
-    let is_whole = parts.next().is_none() && decode(signature).is_some();
-    let payload = object(payload)?;
-    let key_id = object(header)?.str_at(&["kid"]).to_owned();
-    (is_whole && is_ours(payload.str_at(&["iss"]))).then_some(key_id)
+    let Payload { issuer } = part_of(payload)?;
+    let mut is_whole = || parts.next().is_none() && URL_SAFE_NO_PAD.decode(signature).is_ok();
+    if !is_ours(&issuer) || !is_whole() {
+        return None;
+    }
+    part_of(header).map(|header: SignedHeader| header.key_id)
+}
+
+/// What is needed of a part of a token, which is a JSON object. Anybody may send a long one: the rest of it is passed
+/// over.
+fn part_of<T: DeserializeOwned>(part: &str) -> Option<T> {
+    let text = URL_SAFE_NO_PAD.decode(part).ok()?;
+    // A struct may also be read from a list.
+    if !text.trim_ascii_start().starts_with(b"{") {
+        return None;
+    }
+    serde_json::from_slice(&text).ok()
+}
+
+#[derive(Deserialize)]
+struct Payload {
+    #[serde(default, rename = "iss")]
+    issuer: String,
+}
+
+#[derive(Deserialize)]
+struct SignedHeader {
+    #[serde(default, rename = "kid")]
+    key_id: String,
 }
 
 /// Those of the wanted audiences that a token has; an error if there are none.
 pub(super) fn common_audiences(own: &[String], wanted: &[String]) -> Result<Vec<String>, TokenError> {
-    let common: Vec<_> = wanted.iter().filter(|wanted| own.contains(wanted)).cloned().collect();
+    let known: HashSet<&String> = own.iter().inspect(|audience| work::bytes(audience.len())).collect();
+    let asked = wanted.iter().inspect(|audience| work::bytes(audience.len()));
+    let common: Vec<_> = asked.filter(|wanted| known.contains(wanted)).cloned().collect();
     if common.is_empty() {
         return Err(TokenError::Audience { own: own.to_vec(), wanted: wanted.to_vec() });
     }

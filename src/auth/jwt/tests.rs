@@ -136,6 +136,28 @@ fn a_token_that_is_not_ours_is_left_to_others() {
 }
 
 #[test]
+fn a_long_token_is_not_cached() {
+    let issuer = issuer();
+    for (count, cached) in [(10, 1), (10_000, 1)] {
+        let audiences = vec!["api".to_owned(); count];
+        let token = issuer.issue(Claims { audiences, ..claims() }).expect("it is signed");
+        let read = issuer.read(&token, issuer.api_audiences()).expect("it was signed here").expect("it is ours");
+        assert_eq!((read.audiences, issuer.verified().len()), (vec!["api".to_owned()], cached), "{count}");
+    }
+}
+
+#[test]
+fn many_audiences_are_compared_in_linear_time() {
+    let audiences = |from: usize, count| (from..from + count).map(|at| format!("a{at:06}")).collect::<Vec<_>>();
+    let counted = |count| {
+        work::counted(|| common_audiences(&audiences(0, count), &audiences(count - 1, count)).expect("they share one"))
+    };
+    let ((few, before), (_, steps)) = (counted(1_000), counted(10_000));
+    assert_eq!(few, ["a000999"]);
+    assert!((9 * before..=11 * before).contains(&steps), "{before}, then {steps}");
+}
+
+#[test]
 fn a_token_that_was_not_signed_with_our_key_is_refused() {
     let issuer = issuer();
     let token = issuer.issue(claims()).expect("it is signed");

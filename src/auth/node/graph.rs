@@ -33,27 +33,38 @@ impl Vertex {
     }
 }
 
+/// The edges that an object contributes.
+#[derive(Debug, Default)]
+pub struct Edges(Vec<(Vertex, Vertex)>);
+
+impl Edges {
+    /// Those of an object of `plural`; none without an object.
+    pub fn of(plural: &'static str, object: Option<&Value>) -> Self {
+        Edges(object.map(|object| edges(plural, object)).unwrap_or_default())
+    }
+}
+
 /// The objects, and where each of them leads to.
 #[derive(Debug, Default)]
 pub struct Graph {
     /// For each edge, how many stored objects contribute it.
     edges: HashMap<Vertex, HashMap<Vertex, usize>>,
     /// The edges that each stored object contributes.
-    said: HashMap<(&'static str, String), Vec<(Vertex, Vertex)>>,
+    said: HashMap<(&'static str, String), Edges>,
 }
 
 impl Graph {
-    /// Records the object of `plural` that is stored under `key`; `None` if it was deleted.
-    pub fn set(&mut self, plural: &'static str, key: &str, object: Option<&Value>) {
-        let source = (plural, key.to_owned());
-        for (from, to) in self.said.remove(&source).unwrap_or_default() {
+    /// Records what the object of `plural` contributes that is stored under `key`: nothing if it was deleted. It is to
+    /// run as a whole, as [`work::essential`].
+    pub fn set(&mut self, plural: &'static str, key: String, edges: Edges) {
+        let source = (plural, key);
+        for (from, to) in self.said.remove(&source).unwrap_or_default().0 {
             self.remove_edge(&from, &to);
         }
-        let edges = object.map(|object| edges(plural, object)).unwrap_or_default();
-        if edges.is_empty() {
+        if edges.0.is_empty() {
             return;
         }
-        for (from, to) in &edges {
+        for (from, to) in &edges.0 {
             work::bytes(from.name.len() + to.name.len());
             *self.edges.entry(from.clone()).or_default().entry(to.clone()).or_default() += 1;
         }
@@ -88,7 +99,6 @@ impl Graph {
     }
 }
 
-/// The edges that an object contributes.
 fn edges(plural: &'static str, object: &Value) -> Vec<(Vertex, Vertex)> {
     let (namespace, name) = (object.str_at(&["metadata", "namespace"]), object.str_at(&["metadata", "name"]));
     let itself = Vertex::new(plural, namespace, name);
@@ -142,6 +152,10 @@ mod tests {
         yaml::decode(text.as_bytes()).expect("the test is YAML")
     }
 
+    fn set(graph: &mut Graph, plural: &'static str, key: &str, object: Option<&Value>) {
+        graph.set(plural, key.to_owned(), Edges::of(plural, object));
+    }
+
     fn pod(spec: &str) -> Value {
         object(&format!("{{metadata: {{namespace: ns, name: p}}, spec: {{nodeName: a, {spec}}}}}"))
     }
@@ -152,7 +166,7 @@ mod tests {
                        {name: x, projected: {sources: [{configMap: {name: m}}]}}]";
         let named = "serviceAccountName: s, imagePullSecrets: [{name: k}], resourceClaims: [{resourceClaimName: r}]";
         let mut graph = Graph::default();
-        graph.set("pods", "ns/p", Some(&pod(&format!("{named}, {volumes}"))));
+        set(&mut graph, "pods", "ns/p", Some(&pod(&format!("{named}, {volumes}"))));
         let all = [
             ("pods", "p"),
             ("serviceaccounts", "s"),
@@ -168,7 +182,7 @@ mod tests {
             assert!(!graph.leads(&Vertex::new(plural, "ns", name), &b), "{plural}/{name}");
             assert!(!graph.leads(&Vertex::new(plural, "other", name), &a), "{plural}/{name}");
         }
-        graph.set("pods", "ns/p", None);
+        set(&mut graph, "pods", "ns/p", None);
         assert!(all.iter().all(|(plural, name)| !graph.leads(&Vertex::new(plural, "ns", name), &a)));
         assert!(graph.edges.is_empty() && graph.said.is_empty());
     }
@@ -178,14 +192,14 @@ mod tests {
         let volume = "{metadata: {name: v}, spec: {claimRef: {namespace: ns, name: c}, \
                       csi: {nodeStageSecretRef: {namespace: z, name: k}, controllerExpandSecretRef: {name: hidden}}}}";
         let mut graph = Graph::default();
-        graph.set("persistentvolumes", "v", Some(&object(volume)));
+        set(&mut graph, "persistentvolumes", "v", Some(&object(volume)));
         let a = Vertex::node("a");
         let leads = |graph: &Graph| {
             [Vertex::new("persistentvolumes", "", "v"), Vertex::new("secrets", "z", "k")]
                 .map(|vertex| graph.leads(&vertex, &a))
         };
         assert_eq!(leads(&graph), [false, false]);
-        graph.set("pods", "ns/p", Some(&pod("volumes: [{name: w, persistentVolumeClaim: {claimName: c}}]")));
+        set(&mut graph, "pods", "ns/p", Some(&pod("volumes: [{name: w, persistentVolumeClaim: {claimName: c}}]")));
         assert_eq!(leads(&graph), [true, true]);
         assert!(!graph.leads(&Vertex::new("secrets", "ns", "hidden"), &a));
     }
@@ -195,7 +209,7 @@ mod tests {
         let mirror = "{metadata: {namespace: ns, name: p, annotations: {kubernetes.io/config.mirror: x}}, \
                       spec: {nodeName: a, serviceAccountName: s}}";
         let mut graph = Graph::default();
-        graph.set("pods", "ns/p", Some(&object(mirror)));
+        set(&mut graph, "pods", "ns/p", Some(&object(mirror)));
         assert!(graph.leads(&Vertex::new("pods", "ns", "p"), &Vertex::node("a")));
         assert!(!graph.leads(&Vertex::new("serviceaccounts", "ns", "s"), &Vertex::node("a")));
     }

@@ -18,7 +18,7 @@ use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 use crate::value::go_quote;
 
-pub use graph::{Graph, Vertex};
+pub use graph::{Edges, Graph, Vertex};
 pub use references::{config_maps, secrets};
 
 /// The prefix of the user names of nodes.
@@ -276,8 +276,9 @@ mod tests {
     fn graph() -> Graph {
         let pod = "{metadata: {namespace: ns, name: p}, spec: {nodeName: a, serviceAccountName: s, \
                    volumes: [{name: v, secret: {secretName: k}}]}}";
+        let pod = yaml::decode(pod.as_bytes()).expect("the test is YAML");
         let mut graph = Graph::default();
-        graph.set("pods", "ns/p", Some(&yaml::decode(pod.as_bytes()).expect("the test is YAML")));
+        graph.set("pods", "ns/p".to_owned(), Edges::of("pods", Some(&pod)));
         graph
     }
 

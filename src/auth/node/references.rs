@@ -2,8 +2,11 @@
 //!
 //! Source: `VisitPVSecretNames` of `pkg/api/v1/persistentvolume`, release 1.36.
 
+use std::collections::HashMap;
+
 pub use crate::kinds::pod_object::references::{config_maps, secrets};
 use crate::value::Value;
+use crate::work;
 
 /// The paths of references to secrets in a PersistentVolume, except that of `azureFile`.
 const SECRETS_OF_VOLUMES: [&[&str]; 10] = [
@@ -31,11 +34,15 @@ pub(super) fn volume_claims(pod: &Value) -> impl Iterator<Item = String> {
 /// The names of the resource claims that a pod uses; those created from a template are included
 /// once the status names them.
 pub(super) fn resource_claims(pod: &Value) -> impl Iterator<Item = &str> {
-    let made = pod.items_at(&["status", "resourceClaimStatuses"]);
-    let of = move |claim: &Value| made.iter().find(|made| made.str_at(&["name"]) == claim.str_at(&["name"]));
+    let mut made = HashMap::new();
+    for status in pod.items_at(&["status", "resourceClaimStatuses"]) {
+        work::step();
+        made.entry(status.str_at(&["name"])).or_insert_with(|| status.str_at(&["resourceClaimName"]));
+    }
+    let of = move |claim: &Value| made.get(claim.str_at(&["name"])).copied().unwrap_or_default();
     let named =
         pod.items_at(&["spec", "resourceClaims"]).iter().map(move |claim| match claim.str_at(&["resourceClaimName"]) {
-            "" => of(claim).map_or("", |made| made.str_at(&["resourceClaimName"])),
+            "" => of(claim),
             name => name,
         });
     let extended = pod.str_at(&["status", "extendedResourceClaimStatus", "resourceClaimName"]);
@@ -56,4 +63,29 @@ pub(super) fn secrets_of_volume(volume: &Value) -> impl Iterator<Item = (&str, &
 
 fn volumes(pod: &Value) -> &[Value] {
     pod.items_at(&["spec", "volumes"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object;
+
+    fn named(key: &str, at: usize) -> Value {
+        object! { "name" => format!("c{at:06}"), key => format!("made-{at:06}") }
+    }
+
+    #[test]
+    fn claims_from_templates_are_found_in_linear_time() {
+        let counted = |count: usize| {
+            let list = |key: &str| (0..count).map(|at| named(key, at)).collect::<Vec<_>>();
+            let pod = object! {
+                "spec" => object! { "resourceClaims" => list("resourceClaimTemplateName") },
+                "status" => object! { "resourceClaimStatuses" => list("resourceClaimName") },
+            };
+            work::counted(|| resource_claims(&pod).map(str::to_owned).collect::<Vec<_>>())
+        };
+        let ((few, before), (many, steps)) = (counted(100), counted(1_000));
+        assert_eq!((few.len(), many.len(), many[999].as_str()), (100, 1_000, "made-000999"));
+        assert!(steps <= 11 * before, "{before}, then {steps}");
+    }
 }

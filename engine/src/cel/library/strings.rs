@@ -387,16 +387,25 @@ fn replace<'a>(text: &TextValue<'a>, old: &str, new: &str, count: i64) -> Result
     }
     let occurrences = text.matches(old).count();
     let occurrences = usize::try_from(count).map_or(occurrences, |count| count.min(occurrences));
-    let added = occurrences.saturating_mul(new.len());
-    if text.len().saturating_add(added) > RESULT_BYTES_MAX {
-        return Err(too_long());
+    let length = text.len() - occurrences * old.len();
+    let mut replaced = with_room(length.saturating_add(occurrences.saturating_mul(new.len())))?;
+    let mut kept_from = 0;
+    for (at, old) in text.match_indices(old).take(occurrences) {
+        replaced.push_str(&text[kept_from..at]);
+        replaced.push_str(new);
+        kept_from = at + old.len();
     }
-    work::bytes(text.len() + added);
-    Ok(Value::string(text.replacen(old, new, occurrences)))
+    replaced.push_str(&text[kept_from..]);
+    Ok(Value::string(replaced))
 }
 
-fn too_long() -> EvalError {
-    EvalError::new(format!("string of more than {RESULT_BYTES_MAX} bytes"))
+/// Makes room for a result of so many bytes: a long one is not to be copied while it grows.
+fn with_room(length: usize) -> Result<String, EvalError> {
+    if length > RESULT_BYTES_MAX {
+        return Err(EvalError::new(format!("string of more than {RESULT_BYTES_MAX} bytes")));
+    }
+    work::bytes(length);
+    Ok(String::with_capacity(length))
 }
 
 /// Splits into at most `count` parts, the last of which has the rest; without a limit if the count is negative.
@@ -452,18 +461,21 @@ fn quote(text: &str) -> String {
 }
 
 fn join<'a>(arguments: &[Value<'a>], separator: &str) -> Result<Value<'a>, EvalError> {
-    let mut joined = String::new();
-    for (place, item) in list(arguments, 0)?.values().enumerate() {
+    let items = list(arguments, 0)?;
+    let mut length = items.len().saturating_sub(1).saturating_mul(separator.len());
+    for item in items.values() {
         let Value::String(text) = &item else {
             return Err(EvalError::new(format!("join: invalid input: {}", show(&item))));
         };
+        length = length.saturating_add(text.len());
+    }
+    let mut joined = with_room(length)?;
+    for (place, item) in items.values().enumerate() {
         if place > 0 {
             joined.push_str(separator);
         }
-        work::bytes(text.len() + separator.len());
-        joined.push_str(text);
-        if joined.len() > RESULT_BYTES_MAX {
-            return Err(too_long());
+        if let Value::String(text) = &item {
+            joined.push_str(text);
         }
     }
     Ok(Value::string(joined))
