@@ -11,7 +11,9 @@
 //! bodies that are being read, and half for watches. The shares add up to more than the budget, as
 //! they are never all used up. The memory of a request is estimated before it begins, from the
 //! number of bytes and values in its body. A request that finds no memory waits in a queue, first
-//! come, first served, for five seconds; then it is answered with 429. An operation that is larger
+//! come, first served, for five seconds; then it is answered with 429. A user has at most half of
+//! the memory for bodies ([`fair`]), so the rest is there for others; a body takes all that it needs
+//! once, so that no two bodies wait for each other. An operation that is larger
 //! than its whole share runs alone; an answer that would take more than half of the limit is a 429
 //! at once. There is one pool for bodies that are being read, one for the work on them, and one for
 //! the objects that they are checked against, so that nothing that waits for memory holds what
@@ -25,9 +27,12 @@
 //!
 //! A collection is in memory while it is listed or watched: in a SQLite file, a collection of more
 //! than half of the limit is refused. Lists of more than 128 KiB are streamed from the snapshot as
-//! JSON; tables, YAML and protobuf are built as a whole, and their memory is reserved. The
-//! in-memory databases of all control planes together hold at most half of the limit, former
-//! revisions included; a write beyond that is refused as etcd refuses a write beyond its quota.
+//! JSON; tables, YAML and protobuf are built as a whole, and their memory is reserved. OpenAPI
+//! documents are kept in an eighth of the limit, or 64 MiB if that is more. The in-memory databases
+//! of all control planes together hold at most half of the limit, former revisions included; a write
+//! beyond that is refused as etcd refuses a write beyond its quota.
+
+pub mod fair;
 
 use std::fs;
 use std::io::Read as _;
@@ -39,6 +44,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::meta::Status;
+use fair::{FairPool, FairUnits};
 
 /// How long an operation waits for memory before it is refused.
 const WAIT: Duration = Duration::from_secs(5);
@@ -53,7 +59,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 const UNIT_BYTES: usize = 1 << 10;
 /// What a server needs in any case, in bytes; a lower limit is raised to this.
 const LIMIT_BYTES_MIN: usize = 32 << 20;
-/// What a watch with a slow client costs, on a shared connection or on one of its own without TLS.
+/// What a watch with a slow client costs, on a shared connection or on one of its own without TLS, beside what its
+/// selectors hold.
 const WATCH_BYTES: usize = 24 << 10;
 /// What a decoded value costs beside its text, including the copies that a request makes of it.
 const VALUE_BYTES: usize = 160;
@@ -72,6 +79,12 @@ const WATCHES_SHARE: usize = 2;
 const VIEW_SHARE: usize = 4;
 /// For in-memory databases, including former revisions.
 const STORE_SHARE: usize = 2;
+/// For OpenAPI documents that are kept.
+const DOCUMENTS_SHARE: usize = 8;
+/// How many bytes of them are kept at least, whatever the limit is, and at most: the v2 document has about as many as
+/// the least where it is largest, and there are the same again as protobuf and as v3.
+const DOCUMENTS_BYTES_MIN: usize = 64 << 20;
+const DOCUMENTS_BYTES_MAX: usize = 4 * DOCUMENTS_BYTES_MIN;
 /// For a single answer that is built as a whole.
 const ANSWER_SHARE: usize = 2;
 /// For a single collection that is read from the database to be listed or watched.
@@ -88,7 +101,7 @@ const ADDRESSES_SHARE: usize = 2;
 #[derive(Debug)]
 pub struct Memory {
     limit_bytes: usize,
-    bodies: Pool,
+    bodies: FairPool,
     work: Pool,
     listed: Pool,
     watches: Pool,
@@ -147,10 +160,6 @@ impl Pool {
     /// operation runs alone.
     fn units_for(&self, bytes: usize) -> u32 {
         u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX).min(self.units)
-    }
-
-    async fn reserve(&self, bytes: usize) -> Result<Reservation, Full> {
-        self.reserve_until(Instant::now() + WAIT, bytes).await
     }
 
     async fn reserve_until(&self, until: Instant, bytes: usize) -> Result<Reservation, Full> {
@@ -213,7 +222,7 @@ impl Memory {
         let limit_bytes = limit_bytes.max(LIMIT_BYTES_MIN);
         Memory {
             limit_bytes,
-            bodies: Pool::new(limit_bytes / BODIES_SHARE),
+            bodies: FairPool::new(limit_bytes / BODIES_SHARE / UNIT_BYTES),
             work: Pool::new(limit_bytes / WORK_SHARE),
             listed: Pool::new(limit_bytes / WORK_SHARE),
             watches: Pool::new(limit_bytes / WATCHES_SHARE),
@@ -242,14 +251,21 @@ impl Memory {
         self.limit_bytes / COLLECTION_SHARE
     }
 
+    /// How many bytes of OpenAPI documents may be kept.
+    pub fn documents_bytes_max(&self) -> usize {
+        (self.limit_bytes / DOCUMENTS_SHARE).clamp(DOCUMENTS_BYTES_MIN, DOCUMENTS_BYTES_MAX)
+    }
+
     /// The room that the in-memory databases share.
     pub fn store_room(&self) -> Arc<Room> {
         Arc::clone(&self.store)
     }
 
-    /// Reserves memory to read a body of so many bytes.
-    pub async fn for_body(&self, bytes: usize) -> Result<Reservation, Full> {
-        self.bodies.reserve(bytes).await
+    /// Reserves memory to read a body of so many bytes that `user` sends; `None` for a user whose
+    /// share is not limited. A body that is larger than the share takes all of it.
+    pub async fn for_body(&self, user: Option<&str>, bytes: usize) -> Result<FairUnits, Full> {
+        let units = u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX);
+        self.bodies.take(user, units, Instant::now() + WAIT).await.ok_or(Full)
     }
 
     /// Reserves memory for the work of a request with its body and an object of `stored_bytes` in
@@ -287,9 +303,10 @@ impl Memory {
         if bytes > self.limit_bytes / ANSWER_SHARE { Err(Full) } else { self.for_work(bytes).await }
     }
 
-    /// Reserves memory for a watch, at once or not at all, as watches last long.
-    pub fn for_watch(&self) -> Result<Reservation, Full> {
-        let units = Arc::clone(&self.watches.free).try_acquire_many_owned(self.watches.units_for(WATCH_BYTES));
+    /// Reserves memory for a watch whose selectors hold so many bytes, at once or not at all, as watches last long.
+    pub fn for_watch(&self, selectors_bytes: usize) -> Result<Reservation, Full> {
+        let bytes = WATCH_BYTES.saturating_add(selectors_bytes);
+        let units = Arc::clone(&self.watches.free).try_acquire_many_owned(self.watches.units_for(bytes));
         units.map(|units| Reservation { units }).map_err(|_| Full)
     }
 
@@ -433,11 +450,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_is_larger_than_all_runs_alone_and_others_wait_their_turn() {
         let memory = Arc::new(Memory::new(1 << 40));
-        let huge = memory.work.reserve(usize::MAX / 2).await.expect("there is all of it");
-        assert_eq!(memory.work.reserve(1).await.err(), Some(Full), "it waits, then it is refused");
+        let huge = memory.work.reserve_until(Instant::now() + WAIT, usize::MAX / 2).await.expect("there is all of it");
+        assert_eq!(
+            memory.work.reserve_until(Instant::now() + WAIT, 1).await.err(),
+            Some(Full),
+            "it waits, then it is refused"
+        );
         let waiting = tokio::spawn({
             let memory = Arc::clone(&memory);
-            async move { memory.work.reserve(1).await.is_ok() }
+            async move { memory.work.reserve_until(Instant::now() + WAIT, 1).await.is_ok() }
         });
         tokio::task::yield_now().await;
         drop(huge);
@@ -467,10 +488,18 @@ mod tests {
     #[test]
     fn a_watch_is_refused_at_once_where_there_are_too_many() {
         let memory = Memory::new(LIMIT_BYTES_MIN);
-        let watches: Vec<_> = std::iter::from_fn(|| memory.for_watch().ok()).collect();
+        let watches: Vec<_> = std::iter::from_fn(|| memory.for_watch(0).ok()).collect();
         assert_eq!(watches.len(), LIMIT_BYTES_MIN / WATCHES_SHARE / WATCH_BYTES);
         drop(watches);
-        assert!(memory.for_watch().is_ok());
+        assert!(memory.for_watch(0).is_ok());
+    }
+
+    #[test]
+    fn a_watch_counts_for_what_its_selectors_hold() {
+        let memory = Memory::new(LIMIT_BYTES_MIN);
+        let selectors_bytes = 40 * WATCH_BYTES;
+        let watches: Vec<_> = std::iter::from_fn(|| memory.for_watch(selectors_bytes).ok()).collect();
+        assert_eq!(watches.len(), LIMIT_BYTES_MIN / WATCHES_SHARE / (41 * WATCH_BYTES));
     }
 
     #[cfg(target_os = "linux")]

@@ -95,8 +95,7 @@ impl Server {
             let reconciled = registry.reconcile_default_roles(extent).await;
             reconciled.map_err(|status| refused("the default roles can't be made", status))?;
             if self.switches.is_on(ControllerName::Aggregation) {
-                let gathered = controllers::aggregate_roles(registry).await;
-                gathered.map_err(|status| refused("the default roles can't be gathered", status))?;
+                controllers::aggregate_default_roles(registry, extent).await;
             }
         }
         Ok(())

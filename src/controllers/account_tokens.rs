@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use memchr::memmem;
 
 use super::client::{Client, Kind, read};
+use super::first_error::FirstError;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
 use super::workload::{ControllerContext, Running};
@@ -158,10 +159,11 @@ impl AccountTokens {
             return Ok(());
         }
         let is_its = |stored: &Stored| of_account(stored).is_some_and(|(own, of)| own == name && is_meant(&of, uid));
-        for secret in self.client.list(SECRETS, namespace, is_its).await? {
-            self.client.delete(SECRETS, &secret, None).await?;
+        let mut failed = FirstError::default();
+        for secret in self.client.stored(SECRETS, namespace, is_its).await? {
+            failed.keep(self.client.delete(SECRETS, &read(&secret)?, None).await);
         }
-        Ok(())
+        failed.end()
     }
 
     /// Removes the reference to a deleted Secret from an account.

@@ -88,17 +88,30 @@ impl Client {
     }
 
     /// The objects of a namespace, or of all namespaces (or in cluster scope) if it is empty, for which `is_wanted` is
-    /// true.
+    /// true, in the order of their keys, as they are stored.
+    ///
+    /// A decoded object may take ten times as much memory as its bytes, so the caller should [`read`] one at a time, and
+    /// keep little of each.
+    pub async fn stored(
+        &self,
+        kind: Kind,
+        namespace: &str,
+        is_wanted: impl Fn(&Stored) -> bool + Send,
+    ) -> Result<Vec<Arc<Stored>>, Status> {
+        let snapshot = self.registry.storage.snapshot(&kind.collection(), At::Newest).await;
+        let snapshot = snapshot.map_err(|_| Status::internal_error("what is stored can't be read"))?;
+        let prefix = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
+        Ok(snapshot.range(&prefix, None).filter(|stored| is_wanted(stored)).cloned().collect())
+    }
+
+    /// [`Client::stored`], with all of them decoded at the same time: for few and small objects.
     pub async fn list(
         &self,
         kind: Kind,
         namespace: &str,
         is_wanted: impl Fn(&Stored) -> bool + Send,
     ) -> Result<Vec<Value>, Status> {
-        let snapshot = self.registry.storage.snapshot(&kind.collection(), At::Newest).await;
-        let snapshot = snapshot.map_err(|_| Status::internal_error("what is stored can't be read"))?;
-        let prefix = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
-        snapshot.range(&prefix, None).filter(|stored| is_wanted(stored)).map(|stored| read(stored)).collect()
+        self.stored(kind, namespace, is_wanted).await?.iter().map(|stored| read(stored)).collect()
     }
 
     async fn target(

@@ -57,9 +57,7 @@ impl Reconciler for CronJobs {
         // This comes first: no event is sent about the end of Jobs that are being deleted.
         let too_old = too_old(&cron, &jobs);
         for job in &too_old {
-            self.client.delete(JOBS, job, None).await?;
-            let message = format!("Deleted job {}", job.str_at(&["metadata", "name"]));
-            self.client.tell_normal(&cron, "SuccessfulDelete", message);
+            self.delete_old(&cron, job).await;
         }
         let mut status = self.settle(&cron, &jobs, &too_old);
         let schedule =
@@ -86,6 +84,20 @@ impl Reconciler for CronJobs {
 }
 
 impl CronJobs {
+    /// Deletes a Job that is too old to be kept. One that can't be deleted is only told of, and tried again with the
+    /// next look: the others, and the schedule, don't wait for it.
+    async fn delete_old(&self, cron: &Value, job: &Value) {
+        match self.client.delete(JOBS, job, None).await {
+            Ok(()) => {
+                let message = format!("Deleted job {}", job.str_at(&["metadata", "name"]));
+                self.client.tell_normal(cron, "SuccessfulDelete", message);
+            }
+            Err(status) => {
+                self.client.tell_warning(cron, "FailedDelete", format!("Deleted job: {}", status.message));
+            }
+        }
+    }
+
     /// The status without the jobs that have ended; events report these unless they are `gone`.
     fn settle(&self, cron: &Value, jobs: &[Value], gone: &[&Value]) -> Value {
         let mut status = cron.get("status").filter(|status| !status.is_null()).cloned().unwrap_or_else(|| object! {});

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::changes::Controller;
 use super::changes::queue_all;
+use super::first_error::FirstError;
 use super::identity::{MANAGER, user};
 use super::queue::{Progress, Queue};
 use crate::crd::definition::Condition;
@@ -52,9 +53,9 @@ impl Controller for Definitions {
         let snapshot = self.registry.storage.snapshot(&collection, At::Newest).await;
         let snapshot = snapshot.map_err(|_| failed(&"definitions can't be read"))?;
         let stored: Vec<_> = snapshot.range("", None).filter(|stored| group_of(&stored.key) == group).collect();
-        let progress = sync_group(&self.registry, &stored).await?;
-        self.registry.register_versions(group).await?;
-        Ok(progress)
+        let synced = sync_group(&self.registry, &stored).await;
+        let registered = self.registry.register_versions(group).await;
+        synced.and_then(|progress| registered.map(|()| progress))
     }
 }
 
@@ -63,24 +64,31 @@ fn group_of(name: &str) -> &str {
     name.split_once('.').map_or("", |(_, group)| group)
 }
 
-/// Advances the definitions of a group as far as possible.
+/// Advances the definitions of a group as far as possible; one that can't be written does not hold up the others.
 async fn sync_group(registry: &Arc<Registry>, stored: &[&Arc<Stored>]) -> Result<Progress, Status> {
     let mut definitions = stored.iter().map(|stored| decode(stored)).collect::<Result<Vec<_>, _>>()?;
-    let mut progress = Progress::Done;
+    let (mut progress, mut failed) = (Progress::Done, FirstError::default());
     for at in 0..definitions.len() {
-        let now = crate::meta::time::format_seconds(registry.clock.now());
-        if let Some(decided) = names::accept(&definitions[at], definitions.iter(), &now) {
-            definitions[at] = write(registry, decided).await?;
-        }
-        if let Some(established) = names::establish(&definitions[at], &now) {
-            definitions[at] = write(registry, established).await?;
-        }
-        if let Some(recorded) = approval::record(&definitions[at], &now) {
-            definitions[at] = write(registry, recorded).await?;
-        }
-        progress = sooner(progress, finalize(registry, &definitions[at], &now).await?);
+        let advanced = advance(registry, &mut definitions, at).await;
+        progress = sooner(progress, failed.keep(advanced).unwrap_or(Progress::Done));
     }
+    failed.end()?;
     Ok(progress)
+}
+
+/// Advances one of the definitions of a group as far as possible.
+async fn advance(registry: &Arc<Registry>, definitions: &mut [Definition], at: usize) -> Result<Progress, Status> {
+    let now = crate::meta::time::format_seconds(registry.clock.now());
+    if let Some(decided) = names::accept(&definitions[at], definitions.iter(), &now) {
+        definitions[at] = write(registry, decided).await?;
+    }
+    if let Some(established) = names::establish(&definitions[at], &now) {
+        definitions[at] = write(registry, established).await?;
+    }
+    if let Some(recorded) = approval::record(&definitions[at], &now) {
+        definitions[at] = write(registry, recorded).await?;
+    }
+    finalize(registry, &definitions[at], &now).await
 }
 
 /// The progress of two definitions: that of the one that must be handled again first.
@@ -231,4 +239,33 @@ async fn delete_objects(registry: &Arc<Registry>, definition: &Definition) -> Re
         return Ok(Emptied::Failed(format!("could not issue all deletes: {}", status.message)));
     }
     Ok(if registry.list(&target, &everything).await?.items.is_empty() { done } else { Emptied::NotYet })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controllers::client::Kind;
+    use crate::controllers::fixture::{oversized, read, store};
+    use crate::registry::fixture;
+
+    const DEFINITIONS: Kind = Kind("apiextensions.k8s.io", "customresourcedefinitions");
+
+    #[tokio::test]
+    async fn a_definition_that_can_not_be_written_holds_up_no_other() {
+        let registry = fixture::registry().await;
+        for (plural, kind) in [("as", "A"), ("bs", "B")] {
+            let definition = read(&format!(
+                "{{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {{name: {plural}.g.io, uid: u}}, \
+                 spec: {{group: g.io, scope: Namespaced, names: {{plural: {plural}, kind: {kind}, singular: {plural}, listKind: \
+                 {kind}List}}, conversion: {{strategy: None}}, versions: [{{name: v1, served: true, storage: true, schema: {{openAPIV3Schema: \
+                 {{type: object}}}}}}]}}}}"
+            ));
+            let definition = if plural == "as" { oversized(definition) } else { definition };
+            store(&registry, DEFINITIONS, &format!("{plural}.g.io"), &definition).await;
+        }
+        let definitions = Definitions { registry: Arc::clone(&registry) };
+        assert!(definitions.reconcile(&"g.io".to_owned()).await.is_err());
+        let stored = registry.storage.get(&DEFINITIONS.collection(), "bs.g.io").await.expect("the store works");
+        assert!(decode(&stored.expect("it is there")).is_ok_and(|definition| definition.is_true("Established")));
+    }
 }

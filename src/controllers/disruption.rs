@@ -1,15 +1,18 @@
 //! PodDisruptionBudgets: how many pods are healthy, and how many may be disrupted.
 //!
+//! A change of a pod concerns the budgets that cover it by its labels, before or after. What matters of a pod that is
+//! covered is kept until it changes: it is decoded once, however many budgets cover it, and no two at the same time.
+//!
 //! Source: `pkg/controller/disruption` of Kubernetes 1.37.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use super::amounts::amount_of;
-use super::client::{Client, Kind, PODS, controller_of, int_at, is_going, key_of, left, place, sooner, written};
+use super::client::{Client, Kind, PODS, controller_of, int_at, is_going, left, place, read, sooner, written};
 use super::conditions::{self, DesiredCondition};
 use super::pods;
 use super::queue::Progress;
@@ -17,8 +20,8 @@ use super::reconcile::Reconciler;
 use super::selector_text::go_selector;
 use super::workload::{ControllerContext, Running};
 use crate::kinds::pod_object::eviction;
-use crate::meta::Status;
 use crate::meta::selector::LabelSelector;
+use crate::meta::{Revision, Status};
 use crate::object;
 use crate::registry::Subresource;
 use crate::store::{ChangeEvent, Collection, Stored};
@@ -39,6 +42,8 @@ struct Disruption {
 struct KnownBudgets {
     /// The budgets by their keys, with what they select.
     budgets: BTreeMap<String, Option<Arc<LabelSelector>>>,
+    /// The pods of namespaces with budgets, by their keys.
+    pods: BTreeMap<Arc<str>, KnownPod>,
     /// The collections of the controllers that were asked for their number of pods.
     scaled: BTreeSet<Collection>,
     /// The keys of pods for which several budgets were reported.
@@ -50,6 +55,92 @@ impl KnownBudgets {
     fn budgets_in(&self, namespace: &str) -> impl Iterator<Item = (&String, &Option<Arc<LabelSelector>>)> {
         let prefix = format!("{namespace}/");
         self.budgets.range(prefix.clone()..).take_while(move |(key, _)| key.starts_with(&prefix))
+    }
+
+    /// Records a budget, or that it is gone.
+    fn note_budget(&mut self, change: &ChangeEvent) {
+        match &change.stored {
+            Some(budget) => _ = self.budgets.insert(change.key.to_string(), selector_of(budget)),
+            None => _ = self.budgets.remove(&*change.key),
+        }
+        let Some((namespace, _)) = change.key.split_once('/') else { return };
+        if self.budgets_in(namespace).next().is_none() {
+            let prefix = format!("{namespace}/");
+            self.pods.retain(|key, _| !key.starts_with(&prefix));
+        }
+    }
+
+    /// Records a pod, or that it is gone; returns the keys of the budgets that covered it before, and of those that do
+    /// now.
+    fn note_pod(&mut self, namespace: &str, change: &ChangeEvent) -> Vec<String> {
+        let before = self.pods.remove(&change.key);
+        if change.stored.is_none() {
+            self.told.remove(&*change.key);
+        }
+        if self.budgets_in(namespace).next().is_none() {
+            return Vec::new();
+        }
+        let now = change.stored.as_deref().map(KnownPod::new);
+        let states = [before.as_ref(), now.as_ref()];
+        let covers = |selector: &LabelSelector| states.iter().flatten().any(|pod| pod.is_selected_by(selector));
+        let budgets = self.budgets_in(namespace);
+        let about = budgets.filter(|(_, selector)| selector.as_ref().is_some_and(|selector| covers(selector)));
+        let about = about.map(|(key, _)| key.clone()).collect();
+        self.pods.extend(now.map(|now| (Arc::clone(&change.key), now)));
+        about
+    }
+}
+
+/// A pod in a namespace with budgets.
+struct KnownPod {
+    /// At its last change that was noted.
+    labels: HashMap<Box<str>, Box<str>>,
+    /// What it was when a budget covered it, and at which revision.
+    seen: Option<(Revision, Arc<CoveredPod>)>,
+}
+
+impl KnownPod {
+    fn new(stored: &Stored) -> Self {
+        KnownPod { labels: stored.labels().map(|(name, value)| (name.into(), value.into())).collect(), seen: None }
+    }
+
+    fn is_selected_by(&self, selector: &LabelSelector) -> bool {
+        selector.matches(|name| self.labels.get(name).map(|value| &**value))
+    }
+
+    /// What matters of the pod in this state.
+    ///
+    /// Errors: what is stored can't be decoded.
+    fn seen_as(&mut self, stored: &Stored) -> Result<Arc<CoveredPod>, Status> {
+        if let Some((revision, seen)) = &self.seen
+            && *revision == stored.revision
+        {
+            return Ok(Arc::clone(seen));
+        }
+        let seen = Arc::new(CoveredPod::of(Arc::clone(&stored.key), &read(stored)?));
+        self.seen = Some((stored.revision, Arc::clone(&seen)));
+        Ok(seen)
+    }
+}
+
+/// What matters of a pod to the budgets that cover it.
+struct CoveredPod {
+    key: Arc<str>,
+    is_ready: bool,
+    is_going: bool,
+    /// The reference to its controller.
+    controller: Option<Value>,
+}
+
+impl CoveredPod {
+    fn of(key: Arc<str>, pod: &Value) -> Self {
+        let (is_ready, is_going, controller) = (pods::is_ready(pod), is_going(pod), controller_of(pod).cloned());
+        CoveredPod { key, is_ready, is_going, controller }
+    }
+
+    /// The namespace and the name.
+    fn place(&self) -> (&str, &str) {
+        self.key.split_once('/').unwrap_or(("", &self.key))
     }
 }
 
@@ -75,30 +166,25 @@ impl Reconciler for Disruption {
     fn note(&self, change: &ChangeEvent) -> Vec<String> {
         let mut known = self.known();
         if BUDGETS.is(&change.collection) {
-            match &change.stored {
-                Some(budget) => _ = known.budgets.insert(change.key.to_string(), selector_of(budget)),
-                None => _ = known.budgets.remove(&*change.key),
-            }
+            known.note_budget(change);
             return vec![change.key.to_string()];
         }
-        if PODS.is(&change.collection) && change.stored.is_none() {
-            known.told.remove(&*change.key);
+        let Some((namespace, _)) = change.key.split_once('/') else { return Vec::new() };
+        if PODS.is(&change.collection) {
+            return known.note_pod(namespace, change);
         }
-        if !PODS.is(&change.collection) && !known.scaled.contains(&change.collection) {
+        if !known.scaled.contains(&change.collection) {
             return Vec::new();
         }
         // Which of them it concerns becomes clear when they are handled.
-        let Some((namespace, _)) = change.key.split_once('/') else { return Vec::new() };
         known.budgets_in(namespace).map(|(key, _)| key.clone()).collect()
     }
 
     async fn reconcile(&self, key: &str) -> Result<Progress, Status> {
         let Some(budget) = self.client.get(BUDGETS, key).await? else { return Ok(Progress::Done) };
         let namespace = budget.str_at(&["metadata", "namespace"]);
-        let selector = eviction::selector(&budget);
-        let is_covered = |pod: &Stored| selector.as_ref().is_some_and(|it| it.matches(|name| pod.label(name)));
-        let covered = self.client.list(PODS, namespace, is_covered).await?;
-        self.tell_of_several(key, namespace, &covered);
+        let covered = self.covered(namespace, eviction::selector(&budget).as_ref()).await?;
+        self.tell_of_several(key, namespace, &covered).await?;
         let now = self.client.now();
         if covered.is_empty() && was_told_otherwise(&budget) {
             self.client.tell_normal(&budget, "NoPods", "No matching pods found".to_owned());
@@ -139,24 +225,47 @@ impl Disruption {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reports once for each pod that other budgets cover it besides the first one by name, which is that of `key`.
-    fn tell_of_several(&self, key: &str, namespace: &str, covered: &[Value]) {
+    /// The pods of a namespace that a selector covers; without a selector, none.
+    async fn covered(&self, namespace: &str, selector: Option<&LabelSelector>) -> Result<Vec<Arc<CoveredPod>>, Status> {
+        let found = self.client.stored(PODS, namespace, |_| true).await?;
         let mut known = self.known();
-        let budgets = known.budgets_in(namespace);
-        let selectors: Vec<_> = budgets.map(|(key, selector)| (key.clone(), selector.clone())).collect();
-        for pod in covered {
-            let label = |name: &str| pod.at(&["metadata", "labels", name]).and_then(Value::as_str);
-            let covers = |selector: &Option<Arc<LabelSelector>>| {
-                work::step();
-                selector.as_ref().is_some_and(|it| it.matches(label))
-            };
-            let mut covering = selectors.iter().filter(|(_, selector)| covers(selector));
-            let is_first = covering.next().is_some_and(|(first, _)| first == key);
-            if is_first && covering.next().is_some() && known.told.insert(key_of(pod)) {
-                let chosen = key.rsplit('/').next().unwrap_or_default();
-                self.client.tell_warning(pod, "MultiplePodDisruptionBudgets", several_budgets(pod, chosen));
+        let mut covered = Vec::new();
+        for stored in found {
+            let pod = known.pods.entry(Arc::clone(&stored.key)).or_insert_with(|| KnownPod::new(&stored));
+            if selector.is_some_and(|selector| selector.matches(|name| stored.label(name))) {
+                covered.push(pod.seen_as(&stored)?);
             }
         }
+        Ok(covered)
+    }
+
+    /// Reports once for each pod that other budgets cover it besides the first one by name, which is that of `key`.
+    async fn tell_of_several(&self, key: &str, namespace: &str, covered: &[Arc<CoveredPod>]) -> Result<(), Status> {
+        let chosen = key.rsplit('/').next().unwrap_or_default();
+        for pod in self.newly_shared(key, namespace, covered) {
+            if let Some(pod) = self.client.get(PODS, &pod).await? {
+                self.client.tell_warning(&pod, "MultiplePodDisruptionBudgets", several_budgets(&pod, chosen));
+            }
+        }
+        Ok(())
+    }
+
+    /// The keys of the pods for which that was not reported yet. From now on it counts as reported.
+    fn newly_shared(&self, key: &str, namespace: &str, covered: &[Arc<CoveredPod>]) -> Vec<Arc<str>> {
+        let mut known = self.known();
+        let is_shared = |known: &KnownBudgets, pod: &KnownPod| {
+            let mut covering = known.budgets_in(namespace).filter(|(_, selector)| {
+                work::step();
+                selector.as_ref().is_some_and(|selector| pod.is_selected_by(selector))
+            });
+            covering.next().is_some_and(|(first, _)| first == key) && covering.next().is_some()
+        };
+        let shared = covered.iter().filter(|pod| {
+            !known.told.contains(&*pod.key) && known.pods.get(&pod.key).is_some_and(|pod| is_shared(&known, pod))
+        });
+        let shared: Vec<Arc<str>> = shared.map(|pod| Arc::clone(&pod.key)).collect();
+        known.told.extend(shared.iter().map(ToString::to_string));
+        shared
     }
 
     /// How many pods there should be according to their controllers, if the budget depends on it.
@@ -165,7 +274,7 @@ impl Disruption {
     async fn expected(
         &self,
         budget: &Value,
-        covered: &[Value],
+        covered: &[Arc<CoveredPod>],
     ) -> Result<Result<Expected, ExpectedCountError>, Status> {
         let is_needed = budget.at(&["spec", "maxUnavailable"]).is_some_and(|it| !it.is_null())
             || matches!(budget.at(&["spec", "minAvailable"]), Some(Value::String(_)));
@@ -176,14 +285,14 @@ impl Disruption {
         let mut asked = BTreeSet::new();
         let mut scales: BTreeMap<String, i64> = BTreeMap::new();
         for pod in covered {
-            let Some(owner) = controller_of(pod) else {
+            let Some(owner) = &pod.controller else {
                 has_unmanaged = true;
                 continue;
             };
             if !asked.insert(owner.str_at(&["uid"])) {
                 continue;
             }
-            let (namespace, name) = place(pod);
+            let (namespace, name) = pod.place();
             match self.scale_of(owner, namespace).await? {
                 Ok(Some((uid, replicas))) => _ = scales.insert(uid, replicas),
                 Ok(None) => return Ok(Err(ExpectedCountError::NoController(name.to_owned()))),
@@ -263,7 +372,7 @@ fn unmanaged_pods(budget: &Value) -> String {
 /// The status of a budget over the pods that it covers; and when it changes without any event.
 fn status_of(
     budget: &Value,
-    covered: &[Value],
+    covered: &[Arc<CoveredPod>],
     expected: Result<i64, ExpectedCountError>,
     now: Timestamp,
 ) -> (Value, Option<Duration>) {
@@ -282,9 +391,7 @@ fn status_of(
         }
     };
     let (disrupted, again) = still_disrupted(budget, covered, now);
-    let is_healthy = |pod: &&Value| {
-        pods::is_ready(pod) && !is_going(pod) && !disrupted.contains_key(pod.str_at(&["metadata", "name"]))
-    };
+    let is_healthy = |pod: &&Arc<CoveredPod>| pod.is_ready && !pod.is_going && !disrupted.contains_key(pod.place().1);
     let healthy = covered.iter().filter(is_healthy).count() as i64;
     let spec = |field: &str| budget.at(&["spec", field]).filter(|amount| !amount.is_null());
     let desired = match (spec("maxUnavailable"), spec("minAvailable")) {
@@ -310,15 +417,15 @@ fn status_of(
 }
 
 /// The evicted pods that still exist and are not yet being deleted. A pod that stays too long counts again.
-fn still_disrupted(budget: &Value, covered: &[Value], now: Timestamp) -> (Map, Option<Duration>) {
+fn still_disrupted(budget: &Value, covered: &[Arc<CoveredPod>], now: Timestamp) -> (Map, Option<Duration>) {
     let mut again = None;
     let mut disrupted = Map::new();
+    let there: BTreeSet<&str> = covered.iter().filter(|pod| !pod.is_going).map(|pod| pod.place().1).collect();
     let known = budget.at(&["status", "disruptedPods"]).and_then(Value::as_object);
     for (name, since) in known.into_iter().flat_map(Map::iter) {
-        let is_there = covered.iter().any(|pod| pod.str_at(&["metadata", "name"]) == name && !is_going(pod));
         let since_when = since.as_str().and_then(|since| since.parse().ok());
         let pause = since_when.and_then(|since| left(since, DELETION_S, now));
-        if is_there && pause.is_some() {
+        if there.contains(name) && pause.is_some() {
             again = sooner(again, pause);
             disrupted.insert(name, since.clone());
         }
@@ -348,8 +455,23 @@ pub(super) fn start(context: &ControllerContext) -> Running {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt as _;
+
     use super::*;
+    use crate::controllers::recorder::Recorder;
+    use crate::registry::fixture;
     use crate::value::yaml;
+
+    fn disruption(registry: &Arc<crate::registry::Registry>) -> Disruption {
+        let client = Client::new(registry, &Recorder::start(registry), "disruption-controller");
+        Disruption { client, known: Mutex::default() }
+    }
+
+    fn change(kind: Kind, key: &str, text: Option<&str>) -> ChangeEvent {
+        let stored = text.map(|text| Arc::new(Stored::fixture(key, "u", json::encode(&read(text)))));
+        let (collection, revision) = (kind.collection(), Revision::new(1));
+        ChangeEvent { collection, key: key.into(), uid: "u".into(), revision, stored }
+    }
 
     fn read(text: &str) -> Value {
         yaml::decode(text.as_bytes()).expect("YAML")
@@ -359,7 +481,8 @@ mod tests {
     fn what_is_healthy_beyond_the_budget_may_go() {
         let now = "2026-01-01T00:01:00Z".parse().expect("a time");
         let pod = |name: &str, ready: &str| {
-            read(&format!("metadata: {{name: {name}}}\nstatus: {{conditions: [{{type: Ready, status: '{ready}'}}]}}"))
+            let pod = read(&format!("status: {{conditions: [{{type: Ready, status: '{ready}'}}]}}"));
+            Arc::new(CoveredPod::of(format!("d/{name}").into(), &pod))
         };
         let pods = [pod("a", "True"), pod("b", "True"), pod("c", "False")];
         let check = |budget: &str, expected: i64, counts: [i64; 3]| {
@@ -387,6 +510,65 @@ mod tests {
             now,
         );
         assert_eq!(failed.items_at(&["conditions"])[0].str_at(&["reason"]), "SyncFailed");
+    }
+
+    #[tokio::test]
+    async fn a_changed_pod_concerns_the_budgets_that_cover_it_before_or_after() {
+        let disruption = disruption(&fixture::registry().await);
+        let selecting = |app: &str| format!("spec: {{selector: {{matchLabels: {{app: {app}}}}}}}");
+        for (budget, app) in [("d/a", "a"), ("d/also-a", "a"), ("d/b", "b"), ("e/a", "a")] {
+            disruption.note(&change(BUDGETS, budget, Some(&selecting(app))));
+        }
+        let check = |pod: &str, app: Option<&str>, expected: &[&str]| {
+            let pod_text = app.map(|app| format!("metadata: {{labels: {{app: {app}}}}}"));
+            assert_eq!(disruption.note(&change(PODS, pod, pod_text.as_deref())), expected, "{pod} {app:?}");
+        };
+        check("d/p", Some("other"), &[]);
+        check("d/p", Some("b"), &["d/b"]);
+        check("d/p", Some("a"), &["d/a", "d/also-a", "d/b"]);
+        check("d/p", Some("a"), &["d/a", "d/also-a"]);
+        check("d/p", None, &["d/a", "d/also-a"]);
+        check("d/p", None, &[]);
+        check("without/p", Some("a"), &[]);
+        // Where there are no budgets any more, nothing is kept.
+        check("e/p", Some("a"), &["e/a"]);
+        disruption.note(&change(BUDGETS, "e/a", None));
+        assert!(disruption.known().pods.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_pod_is_decoded_once_for_all_budgets_and_alone() {
+        const PODS_COUNT: usize = 8;
+        let registry = fixture::registry().await;
+        let disruption = disruption(&registry);
+        let arguments = vec![Value::from("a"); 20_000];
+        for (app, name) in (0..PODS_COUNT).map(|at| ("many", format!("p{at}"))).chain([("one", "q".to_owned())]) {
+            let mut pod = read(&format!(
+                "{{apiVersion: v1, kind: Pod, metadata: {{name: {name}, namespace: default, labels: {{app: {app}}}}}, \
+                 spec: {{containers: [{{name: c, image: i}}]}}}}"
+            ));
+            let containers = pod.at_mut(&["spec", "containers"]).and_then(Value::as_array_mut).expect("it has some");
+            containers[0].make_object().insert("args", Value::Array(arguments.clone()));
+            disruption.client.create(PODS, &pod).await.expect("it is valid");
+        }
+        let look = |app: &str| {
+            let selector = LabelSelector::parse(&format!("app={app}")).expect("a selector");
+            let mut outcome = (0, 0);
+            let allocated = allocation_counter::measure(|| {
+                outcome = work::counted(|| {
+                    let covered = disruption.covered("default", Some(&selector)).now_or_never();
+                    covered.expect("nothing is waited for").expect("it is JSON").len()
+                });
+            });
+            (outcome.0, outcome.1, allocated.bytes_max)
+        };
+        let (one, _, bytes_of_one) = look("one");
+        let (many, steps, bytes) = look("many");
+        assert_eq!((one, many), (1, PODS_COUNT));
+        assert!(steps > 100_000 && bytes < 2 * bytes_of_one, "{steps} steps, {bytes} and {bytes_of_one} bytes");
+        // Another budget over the same pods.
+        let (again, steps, _) = look("many");
+        assert!(again == PODS_COUNT && steps < 1_000, "{steps} steps");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Source: `pkg/controller/endpointslicemirroring` of Kubernetes 1.37.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -65,8 +65,14 @@ impl Reconciler for Mirror {
         let wanted = wanted(&endpoints);
         self.tell_of_left_out(&endpoints, &wanted);
         let changes = compared(&endpoints, wanted.slices, there);
-        self.slices.write(&self.client, key, &changes).await?;
-        Ok(Progress::Done)
+        match self.slices.write(&self.client, key, &changes).await {
+            // What is invalid would be refused again, until the Endpoints change. Kubernetes gives up after 15 attempts.
+            Err(refused) if refused.code == 422 => {
+                tracing::warn!(message = refused.message, key, "endpoints can't be mirrored");
+                Ok(Progress::Done)
+            }
+            outcome => outcome.map(|()| Progress::Done),
+        }
     }
 }
 
@@ -122,6 +128,7 @@ fn wanted(endpoints: &Value) -> MirroredSlices {
         let lists = [("addresses", true), ("notReadyAddresses", false)];
         let addresses = lists.iter().flat_map(|(list, ready)| subset.items_at(&[list]).iter().map(|it| (it, *ready)));
         let mut added = 0;
+        let mut by_family: BTreeMap<&'static str, BTreeMap<Identity, Value>> = BTreeMap::new();
         for (address, is_ready) in addresses {
             if added >= ADDRESSES_MAX {
                 wanted.left_out += 1;
@@ -134,10 +141,15 @@ fn wanted(endpoints: &Value) -> MirroredSlices {
             };
             added += 1;
             let family = if ip.is_ipv4() { "IPv4" } else { "IPv6" };
-            let slice = wanted.slices.entry((key_of_ports(&ports), family)).or_default();
-            slice.ports.clone_from(&ports);
             let endpoint = endpoint_of(address, &ip.to_string(), is_ready);
-            slice.endpoints.insert(identity(&endpoint), endpoint);
+            by_family.entry(family).or_default().insert(identity(&endpoint), endpoint);
+        }
+        // The ports may be thousands: their text is made once for all addresses.
+        let key = key_of_ports(&ports);
+        for (family, endpoints) in by_family {
+            let slice = wanted.slices.entry((key.clone(), family)).or_default();
+            slice.ports.clone_from(&ports);
+            slice.endpoints.extend(endpoints);
         }
     }
     wanted
@@ -185,15 +197,17 @@ fn compared(endpoints: &Value, wanted: BTreeMap<SliceKey, Slice>, there: Vec<Val
             None => unmet.push((family, slice)),
         }
     }
-    let mut left: Vec<Value> = by_place.into_values().flatten().collect();
+    let mut left: BTreeMap<String, VecDeque<Value>> = BTreeMap::new();
+    for ((_, family), slices) in by_place {
+        left.entry(family).or_default().extend(slices);
+    }
     for (family, slice) in unmet {
-        let reused = left.iter().position(|known| known.str_at(&["addressType"]) == family);
-        match reused.map(|at| left.remove(at)) {
+        match left.get_mut(family).and_then(VecDeque::pop_front) {
             Some(known) => changes.update.extend(filled(endpoints, known, &slice)),
             None => changes.create.extend(filled(endpoints, new_slice(endpoints, family), &slice)),
         }
     }
-    changes.delete = left;
+    changes.delete = left.into_values().flatten().collect();
     if is_going(endpoints) {
         changes.create.clear();
     }
@@ -267,11 +281,8 @@ pub(super) fn start(context: &ControllerContext) -> Running {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::yaml;
-
-    fn read(text: &str) -> Value {
-        yaml::decode(text.as_bytes()).expect("YAML")
-    }
+    use crate::controllers::fixture::{client, read, store};
+    use crate::registry::fixture;
 
     fn endpoints(subsets: &str) -> Value {
         read(&format!(
@@ -339,5 +350,36 @@ mod tests {
         let leader = read(&format!("metadata: {{annotations: {{{LEADER}: x}}}}"));
         let skipped = read(&format!("metadata: {{labels: {{{SKIP}: 'true'}}}}"));
         assert_eq!([&leader, &skipped, &endpoints("[]")].map(is_mirrored), [false, false, true]);
+    }
+
+    #[test]
+    fn the_text_of_the_ports_is_made_once_for_all_addresses() {
+        let steps_for = |addresses: usize| {
+            let addresses: Vec<String> =
+                (0..addresses).map(|at| format!("{{ip: 10.0.{}.{}}}", at / 250, at % 250)).collect();
+            let ports: Vec<String> =
+                (1..=1_000).map(|at| format!("{{name: p{at}, port: {at}, protocol: TCP}}")).collect();
+            let text = format!("[{{addresses: [{}], ports: [{}]}}]", addresses.join(", "), ports.join(", "));
+            let endpoints = endpoints(&text);
+            let (made, steps) = crate::work::counted(|| changes(&endpoints, &[]));
+            assert_eq!((counts(&made), made.create[0].items_at(&["ports"]).len()), ([1, 0, 0], 1_000));
+            steps
+        };
+        let (one, hundred) = (steps_for(1), steps_for(100));
+        assert!(hundred < 2 * one, "{one} and {hundred} steps");
+    }
+
+    #[tokio::test]
+    async fn what_is_refused_as_invalid_waits_for_a_change() {
+        let registry = fixture::registry().await;
+        let client = client(&registry);
+        let service = "{apiVersion: v1, kind: Service, metadata: {name: db, namespace: default, uid: u}, spec: {ports: [{port: 1}]}}";
+        store(&registry, SERVICES, "default/db", &read(service)).await;
+        // Two ports of one name are invalid in a slice.
+        let endpoints = "{apiVersion: v1, kind: Endpoints, metadata: {name: db, namespace: default, uid: u}, subsets: [{addresses: [{ip: \
+                         10.0.0.1}], ports: [{name: a, port: 1, protocol: TCP}, {name: a, port: 2, protocol: TCP}]}]}";
+        store(&registry, ENDPOINTS, "default/db", &read(endpoints)).await;
+        let mirror = Mirror { client, slices: Slices::of_manager(MANAGER) };
+        assert_eq!(mirror.reconcile("default/db").await.ok(), Some(Progress::Done));
     }
 }

@@ -8,6 +8,7 @@ use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::client::{Client, Kind, controller_of, is_going};
+use super::first_error::FirstError;
 use crate::meta::Status;
 use crate::meta::api_version::group_of;
 use crate::meta::selector::LabelSelector;
@@ -127,26 +128,26 @@ impl Family {
         owner: &Value,
         selector: &LabelSelector,
     ) -> Result<Vec<Value>, Status> {
-        let mut claimed = Vec::new();
+        let (mut claimed, mut failed) = (Vec::new(), FirstError::default());
         for key in self.of(owner) {
             let Some(child) = client.get(self.children, &key).await? else { continue };
+            let mut references = child.items_at(&["metadata", "ownerReferences"]).to_vec();
             match claim(owner, selector, &child) {
                 Claim::Owned => claimed.push(child),
                 Claim::Adopt => {
-                    let mut references = child.items_at(&["metadata", "ownerReferences"]).to_vec();
                     references.push(self.reference(owner));
-                    claimed.extend(self.set_references(client, &child, references).await?);
+                    let adopted = failed.keep(self.set_references(client, &child, references).await);
+                    claimed.extend(adopted.flatten());
                 }
                 Claim::Release => {
                     let uid = owner.str_at(&["metadata", "uid"]);
-                    let mut references = child.items_at(&["metadata", "ownerReferences"]).to_vec();
                     references.retain(|reference| reference.str_at(&["uid"]) != uid);
-                    self.set_references(client, &child, references).await?;
+                    failed.keep(self.set_references(client, &child, references).await);
                 }
                 Claim::Foreign => {}
             }
         }
-        Ok(claimed)
+        failed.end().map(|()| claimed)
     }
 
     /// Replaces the owner references of a child that has not changed since it was read; `None` if it has.

@@ -4,11 +4,13 @@
 //!
 //! Source: `pkg/controller/history` of Kubernetes 1.37.
 
-use super::client::{Client, Kind, int_at, place};
+use super::client::{Client, Kind, int_at, key_of, place, read};
 use super::family::reference;
+use super::metadata::references;
 use super::template_hash::template_hash;
 use crate::meta::Status;
 use crate::object;
+use crate::store::Stored;
 use crate::value::Value;
 
 pub(super) const REVISIONS: Kind = Kind("apps", "controllerrevisions");
@@ -16,28 +18,60 @@ const HASH: &str = "controller.kubernetes.io/hash";
 /// The label of pods with their revision.
 pub(super) const POD_HASH: &str = "controller-revision-hash";
 
-/// The revisions of an owner, of which the last is that of its current template.
+/// The revisions of an owner, of which the last is that of its current template. Only that one and the one that its
+/// status names come with their data.
 pub(super) async fn revisions(client: &Client, owner_type: (&str, &str), owner: &Value) -> Result<Vec<Value>, Status> {
-    let (namespace, name) = place(owner);
-    let uid = owner.str_at(&["metadata", "uid"]);
-    let mut known = client.list(REVISIONS, namespace, |stored| stored.key.contains(name)).await?;
-    known.retain(|it| it.items_at(&["metadata", "ownerReferences"]).iter().any(|owner| owner.str_at(&["uid"]) == uid));
-    known.sort_by_key(number);
     let data = patch_of(owner);
-    let newest = known.last().map_or(0, number);
+    let mut known = known(client, owner, &data).await?;
+    known.sort_by_key(|known| number(&known.revision));
+    let newest = known.last().map_or(0, |known| number(&known.revision));
     // A user may have written the highest possible number.
     let next = newest.saturating_add(1);
-    let at = known.iter().position(|revision| revision.get("data") == Some(&data));
-    match at.map(|at| known.remove(at)) {
-        Some(present) if number(&present) == newest => known.push(present),
-        Some(mut older) => {
-            older.make_object().insert("revision", Value::Int(next));
-            known.push(client.update(REVISIONS, &older).await?);
+    let at = known.iter().position(|known| known.is_current);
+    let present = at.map(|at| known.remove(at).revision);
+    let mut known: Vec<Value> = known.into_iter().map(|known| known.revision).collect();
+    match present {
+        Some(mut present) => {
+            let is_newest = number(&present) == newest;
+            present.make_object().insert("data", data);
+            if !is_newest {
+                present.make_object().insert("revision", Value::Int(next));
+                present = client.update(REVISIONS, &present).await?;
+            }
+            known.push(present);
         }
         None => {
             let made = new(owner_type, owner, data, next);
             known.push(client.create(REVISIONS, &made).await?);
         }
+    }
+    Ok(known)
+}
+
+/// A revision that exists, without its data unless the status of its owner names it.
+struct KnownRevision {
+    revision: Value,
+    /// Whether its data is that of the current template.
+    is_current: bool,
+}
+
+/// The revisions of an owner that exist: their names begin with its own. `data` is that of the current template. They
+/// are decoded one by one, and those of others are not.
+async fn known(client: &Client, owner: &Value, data: &Value) -> Result<Vec<KnownRevision>, Status> {
+    let (namespace, uid) = (owner.str_at(&["metadata", "namespace"]), owner.str_at(&["metadata", "uid"]));
+    let begin = format!("{}-", key_of(owner));
+    let is_its = |stored: &Stored| {
+        stored.key.starts_with(&begin) && references(stored).iter().any(|owner| owner.str_at(&["uid"]) == uid)
+    };
+    let named = owner.str_at(&["status", "currentRevision"]);
+    let mut known = Vec::new();
+    for stored in client.stored(REVISIONS, namespace, is_its).await? {
+        let mut revision = read(&stored)?;
+        let is_current = revision.get("data") == Some(data);
+        if revision.str_at(&["metadata", "name"]) != named {
+            revision.make_object().remove("data");
+        }
+        known.push(KnownRevision { revision, is_current });
     }
     Ok(known)
 }
@@ -109,8 +143,42 @@ pub(super) async fn clean_up(client: &Client, revisions: &[Value], limit: i64, l
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt as _;
+
     use super::*;
+    use crate::controllers::recorder::Recorder;
+    use crate::registry::fixture;
     use crate::value::yaml;
+    use crate::work;
+
+    #[tokio::test]
+    async fn the_revisions_of_others_are_not_decoded() {
+        let registry = fixture::registry().await;
+        let client = Client::new(&registry, &Recorder::start(&registry), "statefulset-controller");
+        let read = |text: String| yaml::decode(text.as_bytes()).expect("YAML");
+        let set = |name: &str| {
+            read(format!(
+                "metadata: {{name: {name}, namespace: default, uid: {name}}}\nspec: {{template: {{spec: {{x: {name}}}}}}}"
+            ))
+        };
+        let numbers = vec![Value::Int(1); 10_000];
+        for name in ["set", "reset", "set-2", "set-3"] {
+            let owner = set(name);
+            let data = object! { "data" => if name == "set" { Vec::new() } else { numbers.clone() } };
+            let revision = new(("apps/v1", "StatefulSet"), &owner, data, 1);
+            client.create(REVISIONS, &revision).await.expect("it is valid");
+        }
+        let owner = set("set");
+        let look = || {
+            known(&client, &owner, &Value::Null)
+                .now_or_never()
+                .expect("nothing is waited for")
+                .expect("it is JSON")
+                .len()
+        };
+        let (found, steps) = work::counted(look);
+        assert!(found == 1 && steps < 10_000, "{found} revisions, {steps} steps");
+    }
 
     #[test]
     fn a_revision_brings_its_template_back() {

@@ -14,11 +14,14 @@
 //! ownership ([`family`]). Each of them is one file, which only the table below refers to; what it decides is a pure
 //! function of objects and the time.
 
+#[cfg(test)]
+mod fixture;
 mod identity;
 mod authority;
 mod queue;
 mod back_off;
 mod changes;
+mod first_error;
 mod metadata;
 mod definitions;
 mod namespaces;
@@ -75,7 +78,7 @@ mod run;
 
 use self::workload::Workload;
 
-pub use self::aggregation::aggregate_roles;
+pub use self::aggregation::aggregate_default_roles;
 pub use self::authority::{Authority, Sign, Unsigned};
 pub use self::run::start;
 pub use self::service_findings::FindingEvents;

@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use memchr::memmem;
 
 use super::client::{Client, Kind, NODES, PODS, left, written};
+use super::first_error::FirstError;
 use super::pods;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
@@ -56,6 +57,8 @@ struct LastHeartbeat {
     at: Timestamp,
     /// The heartbeat of its `Ready` condition; `None` if it had no such condition.
     heartbeat: Option<String>,
+    /// Whether it was followed by silence, and all pods of the node are marked as not ready because of that.
+    has_doubted: bool,
 }
 
 /// A key is the name of a node.
@@ -107,16 +110,18 @@ impl Reconciler for Lifecycle {
         if let Some(pause) = left(heard, grace_s, now) {
             return Ok(Progress::After(pause));
         }
-        let Some(status) = silent(&node, &time::format_seconds(now)) else { return Ok(Progress::Waits) };
-        let was_ready = conditions::is_true(&node, conditions::READY);
-        if was_ready {
-            // The pods come first: once the node is written, it is not handled again.
-            self.doubt_pods_of(name).await?;
+        if let Some(status) = silent(&node, &time::format_seconds(now)) {
+            self.client.write_status(NODES, &node, status).await?;
+            if conditions::is_true(&node, conditions::READY) {
+                let message = format!("Node {name} status is now: NodeNotReady");
+                self.client.tell_normal(&node, "NodeNotReady", message);
+                self.note_doubted(name, false);
+            }
         }
-        self.client.write_status(NODES, &node, status).await?;
-        if was_ready {
-            let message = format!("Node {name} status is now: NodeNotReady");
-            self.client.tell_normal(&node, "NodeNotReady", message);
+        // A node that never reported has no pods that were ready.
+        if ready.is_some_and(|ready| ready.str_at(&["reason"]) != NEVER_UPDATED) && !self.has_doubted(name) {
+            self.doubt_pods_of(name).await?;
+            self.note_doubted(name, true);
         }
         Ok(Progress::Waits)
     }
@@ -146,12 +151,22 @@ impl Lifecycle {
         let is_own = ready.is_some_and(|ready| ready.str_at(&["reason"]) == NEVER_UPDATED);
         let is_new = heard.get(name).is_none_or(|known| known.heartbeat != heartbeat && !is_own);
         if is_new {
-            heard.insert(name.to_owned(), LastHeartbeat { at: self.client.now(), heartbeat });
+            heard.insert(name.to_owned(), LastHeartbeat { at: self.client.now(), heartbeat, has_doubted: false });
         }
+    }
+
+    /// Whether the pods of a silent node are marked since its last sign of life.
+    fn has_doubted(&self, name: &str) -> bool {
+        self.heard().get(name).is_some_and(|heard| heard.has_doubted)
+    }
+
+    fn note_doubted(&self, name: &str, has_doubted: bool) {
+        _ = self.heard().get_mut(name).map(|heard| heard.has_doubted = has_doubted);
     }
 
     /// Marks the pods of a silent node as not ready.
     async fn doubt_pods_of(&self, node: &str) -> Result<(), Status> {
+        let mut failed = FirstError::default();
         let mark = format!("\"nodeName\":{}", json::encode_to_string(&Value::from(node)));
         let has_mark = |bytes: &[u8]| memmem::find(bytes, mark.as_bytes()).is_some();
         for pod in self.client.list(PODS, "", |stored| has_mark(&stored.bytes)).await? {
@@ -162,10 +177,11 @@ impl Lifecycle {
             let said = Condition { kind: conditions::READY, status: "False", reason: "", message: "" };
             conditions::set(&mut doubted, &said, &time::format_seconds(self.client.now()));
             let status = doubted.get("status").cloned().unwrap_or_default();
-            self.client.update_status(PODS, &pod, status).await?;
-            self.client.tell_warning(&pod, "NodeNotReady", "Node is not ready".to_owned());
+            if failed.keep(self.client.update_status(PODS, &pod, status).await).is_some() {
+                self.client.tell_warning(&pod, "NodeNotReady", "Node is not ready".to_owned());
+            }
         }
-        Ok(())
+        failed.end()
     }
 }
 
@@ -279,11 +295,8 @@ pub(super) fn start(context: &ControllerContext) -> Running {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::yaml;
-
-    fn read(text: &str) -> Value {
-        yaml::decode(text.as_bytes()).expect("YAML")
-    }
+    use crate::controllers::fixture::{client, read, store, store_pod};
+    use crate::registry::fixture;
 
     #[test]
     fn a_silent_node_is_unknown_as_far_as_its_kubelet_vouches_for_it() {
@@ -346,5 +359,31 @@ mod tests {
         check(&cordoned, Some(&["node.kubernetes.io/unschedulable:NoSchedule"]));
         let added = tainted(&read(&ready("False")), &Value::from("now")).expect("it changes");
         assert!(added.items_at(&["spec", "taints"]).iter().all(|taint| taint.str_at(&["timeAdded"]) == "now"));
+    }
+
+    #[tokio::test]
+    async fn a_silent_node_is_written_first_and_all_of_its_pods_then() {
+        let registry = fixture::registry().await;
+        let node = "{apiVersion: v1, kind: Node, metadata: {name: node-0, uid: u}, status: {conditions: [{type: Ready, status: 'True'}]}}";
+        store(&registry, NODES, "node-0", &read(node)).await;
+        for (name, is_writable) in [("a", false), ("b", true)] {
+            store_pod(&registry, name, "node-0", is_writable).await;
+        }
+        let lifecycle = Lifecycle { client: client(&registry), heard: Mutex::default() };
+        let heard = LastHeartbeat { at: Timestamp::UNIX_EPOCH, heartbeat: None, has_doubted: false };
+        lifecycle.heard().insert("node-0".to_owned(), heard);
+        // One pod can't be written; it is tried again, with the node as it then is.
+        for _ in 0..2 {
+            assert!(lifecycle.reconcile("node-0").await.is_err());
+            let node = lifecycle.client.get(NODES, "node-0").await.expect("it is read").expect("it is there");
+            assert_eq!(conditions::find(&node, conditions::READY).map(|it| it.str_at(&["status"])), Some("Unknown"));
+            let is_ready = async |key: &str| {
+                lifecycle.client.get(PODS, key).await.expect("it is read").is_some_and(|pod| pods::is_ready(&pod))
+            };
+            assert_eq!([is_ready("default/a").await, is_ready("default/b").await], [true, false]);
+        }
+        store_pod(&registry, "a", "node-0", true).await;
+        assert_eq!(lifecycle.reconcile("node-0").await.ok(), Some(Progress::Waits));
+        assert!(lifecycle.has_doubted("node-0"));
     }
 }

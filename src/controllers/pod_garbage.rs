@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use jiff::Timestamp;
 
 use super::client::{Client, NODES, PODS, is_going, left, time_at};
+use super::first_error::FirstError;
 use super::pods;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
@@ -214,27 +215,38 @@ impl PodGarbage {
         }
     }
 
-    /// Deletes those pods immediately that have not changed; they are marked as failed first, unless they had ended.
+    /// Deletes those pods immediately that are still wanted gone; one that can't be deleted does not keep the others.
     async fn collect(
         &self,
         keys: Vec<String>,
         is_wanted: impl Fn(&Value) -> bool,
         why: Option<Condition<'_>>,
     ) -> Result<(), Status> {
+        let mut failed = FirstError::default();
         for key in keys {
-            let Some(mut pod) = self.client.get(PODS, &key).await?.filter(&is_wanted) else { continue };
-            if !pods::is_over(&pod) {
-                let mut failed = pod.clone();
-                if let Some(why) = &why {
-                    conditions::set(&mut failed, why, &time::format_seconds(self.client.now()));
-                }
-                let mut status = failed.get("status").cloned().unwrap_or_default();
-                status.make_object().insert("phase", Value::from("Failed"));
-                pod = self.client.write_status(PODS, &pod, status).await?;
-            }
-            self.client.delete(PODS, &pod, Some(0)).await?;
+            failed.keep(self.collect_one(&key, &is_wanted, why.as_ref()).await);
         }
-        Ok(())
+        failed.end()
+    }
+
+    /// Deletes a pod immediately, if it is there as wanted; it is marked as failed first, unless it had ended.
+    async fn collect_one(
+        &self,
+        key: &str,
+        is_wanted: impl Fn(&Value) -> bool,
+        why: Option<&Condition<'_>>,
+    ) -> Result<(), Status> {
+        let Some(mut pod) = self.client.get(PODS, key).await?.filter(is_wanted) else { return Ok(()) };
+        if !pods::is_over(&pod) {
+            let mut failed = pod.clone();
+            if let Some(why) = why {
+                conditions::set(&mut failed, why, &time::format_seconds(self.client.now()));
+            }
+            let mut status = failed.get("status").cloned().unwrap_or_default();
+            status.make_object().insert("phase", Value::from("Failed"));
+            pod = self.client.write_status(PODS, &pod, status).await?;
+        }
+        self.client.delete(PODS, &pod, Some(0)).await
     }
 }
 
@@ -253,13 +265,8 @@ pub(super) fn start(context: &ControllerContext) -> Running {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::controllers::recorder::Recorder;
+    use crate::controllers::fixture::{client, read, store_pod};
     use crate::registry::fixture;
-    use crate::value::yaml;
-
-    fn read(text: &str) -> Value {
-        yaml::decode(text.as_bytes()).expect("YAML")
-    }
 
     #[test]
     fn of_the_pods_that_have_ended_the_evicted_and_the_oldest_go() {
@@ -288,7 +295,7 @@ mod tests {
     #[tokio::test]
     async fn a_pod_that_is_to_go_without_a_node_has_some_time() {
         let registry = fixture::registry().await;
-        let client = Client::new(&registry, &Recorder::start(&registry), "pod-garbage-collector");
+        let client = client(&registry);
         let pod = "{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: default, finalizers: [example.com/held]}, \
                    spec: {containers: [{name: c, image: i}]}}";
         let pod = client.create(PODS, &read(pod)).await.expect("it is made");
@@ -320,5 +327,18 @@ mod tests {
         let said = "{key: node.kubernetes.io/out-of-service, effect: NoExecute}";
         assert!(check(said, "Unknown") && check(said, "False"));
         assert!(!check(said, "True") && !check("{key: other}", "Unknown"));
+    }
+
+    #[tokio::test]
+    async fn a_pod_that_can_not_be_collected_holds_up_no_other() {
+        let registry = fixture::registry().await;
+        let garbage = PodGarbage { client: client(&registry), known: Mutex::default() };
+        for (name, is_writable) in [("a", false), ("b", true)] {
+            store_pod(&registry, name, "gone", is_writable).await;
+        }
+        let keys = ["default/a", "default/b"].map(str::to_owned).to_vec();
+        assert!(garbage.collect(keys, |_| true, None).await.is_err());
+        assert!(garbage.client.get(PODS, "default/a").await.expect("it is read").is_some());
+        assert!(garbage.client.get(PODS, "default/b").await.expect("it is read").is_none());
     }
 }

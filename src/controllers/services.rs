@@ -72,25 +72,30 @@ impl Services {
     pub async fn members(&self, client: &Client, service: &Value) -> Result<Vec<Member>, Status> {
         let (Some(selector), key) = (selector(service), key_of(service)) else { return Ok(Vec::new()) };
         let known = self.index().pods_of(&key);
-        let mut pods = match known {
-            Some(pods) => client.get_all(PODS, &pods).await?,
+        let keys = match known {
+            Some(keys) => keys,
             None => {
                 let is_selected = |stored: &Stored| selector.matches(|name| stored.label(name));
-                let pods = client.list(PODS, service.str_at(&["metadata", "namespace"]), is_selected).await?;
-                self.index().complete(&key, pods.iter().map(|pod| key_of(pod).into()));
-                pods
+                let pods = client.stored(PODS, service.str_at(&["metadata", "namespace"]), is_selected).await?;
+                let keys: Vec<Arc<str>> = pods.iter().map(|pod| Arc::clone(&pod.key)).collect();
+                self.index().complete(&key, keys.iter().cloned());
+                keys
             }
         };
-        pods.retain(|pod| selector.matches(|name| pod.at(&["metadata", "labels", name]).and_then(Value::as_str)));
-        let mut nodes: HashMap<&str, Option<String>> = HashMap::new();
+        let mut zones: HashMap<String, Option<String>> = HashMap::new();
         let mut members = Vec::new();
-        for pod in &pods {
-            let node = pod.str_at(&["spec", "nodeName"]);
-            if !nodes.contains_key(node) {
-                let found = if node.is_empty() { None } else { client.get(NODES, node).await? };
-                nodes.insert(node, found.map(|node| node.str_at(&["metadata", "labels", ZONE]).to_owned()));
+        for key in keys {
+            let Some(pod) = client.get(PODS, &key).await? else { continue };
+            if !selector.matches(|name| pod.at(&["metadata", "labels", name]).and_then(Value::as_str)) {
+                continue;
             }
-            members.extend(member(service, pod, nodes[node].as_deref()));
+            let node = pod.str_at(&["spec", "nodeName"]);
+            if !zones.contains_key(node) {
+                let found = if node.is_empty() { None } else { client.get(NODES, node).await? };
+                let zone = found.map(|node| node.str_at(&["metadata", "labels", ZONE]).to_owned());
+                zones.insert(node.to_owned(), zone);
+            }
+            members.extend(member(service, &pod, zones[node].as_deref()));
         }
         Ok(members)
     }

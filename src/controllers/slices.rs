@@ -7,6 +7,7 @@ use super::client::{Client, Kind, int_at, is_going};
 use crate::meta::Status;
 use crate::store::ChangeEvent;
 use crate::value::Value;
+use crate::work;
 
 pub(super) const SLICES: Kind = Kind("discovery.k8s.io", "endpointslices");
 pub(super) const SERVICE_NAME: &str = "kubernetes.io/service-name";
@@ -121,6 +122,7 @@ pub(super) fn identity(endpoint: &Value) -> Identity {
 /// The same for the same ports, in whichever order.
 pub(super) fn key_of_ports(ports: &[Value]) -> String {
     let texts = ports.iter().map(|port| {
+        work::step();
         let [name, protocol, application] = ["name", "protocol", "appProtocol"].map(|field| port.str_at(&[field]));
         format!("{name}/{protocol}/{}/{application}", int_at(port, &["port"]))
     });

@@ -2,6 +2,7 @@
 //!
 //! Source: `pkg/controller/tainteviction` of Kubernetes 1.37.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,6 +10,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::client::{Client, NODES, PODS, is_going, key_of, left, sooner, time_at};
+use super::first_error::FirstError;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
 use super::workload::{ControllerContext, Running};
@@ -72,7 +74,12 @@ impl Reconciler for TaintEviction {
             (None, Some(node)) => {
                 bound.nodes.remove(&*change.key);
                 bound.tolerating.remove(&*change.key);
-                _ = bound.pods.get_mut(&node).map(|pods| pods.remove(&*change.key));
+                if let Entry::Occupied(mut pods) = bound.pods.entry(node) {
+                    pods.get_mut().remove(&*change.key);
+                    if pods.get().is_empty() {
+                        pods.remove();
+                    }
+                }
                 Vec::new()
             }
             (None, None) => Vec::new(),
@@ -83,37 +90,44 @@ impl Reconciler for TaintEviction {
         let Some(node) = self.client.get(NODES, name).await? else { return Ok(Progress::Done) };
         let taints: Vec<Value> = node.items_at(&["spec", "taints"]).to_vec();
         let bound: Vec<String> = self.bound().pods.get(name).into_iter().flatten().cloned().collect();
-        if !taints.iter().any(|taint| taint.str_at(&["effect"]) == "NoExecute") {
-            for key in bound {
-                self.cancel(&key).await?;
-            }
-            return Ok(Progress::Done);
-        }
-        let (mut again, now) = (None, self.client.now());
+        let is_tainted = taints.iter().any(|taint| taint.str_at(&["effect"]) == "NoExecute");
+        let (mut again, mut failed, now) = (None, FirstError::default(), self.client.now());
         for key in bound {
-            let Some(pod) = self.client.get(PODS, &key).await? else { continue };
-            let known = self.bound().tolerating.get(&key).copied();
-            match stays(&pod, &taints, known.unwrap_or(now), now) {
-                Stay::ForGood => self.cancel(&key).await?,
-                Stay::For(pause) => {
-                    self.bound().tolerating.entry(key).or_insert(now);
-                    again = sooner(again, Some(pause));
-                }
-                Stay::No => {
-                    if nodes::untolerated(&taints, pod.items_at(&["spec", "tolerations"]), &["NoExecute"]).is_some() {
-                        self.cancel(&key).await?;
-                    }
-                    // A pod that can't be evicted now is evicted at the next attempt: its time does not start again.
-                    self.evict(&pod).await?;
-                    self.bound().tolerating.remove(&key);
-                }
-            }
+            let handled = if is_tainted {
+                self.reconcile_pod(&key, &taints, now).await
+            } else {
+                self.cancel(&key).await.map(|()| None)
+            };
+            again = sooner(again, failed.keep(handled).flatten());
         }
+        failed.end()?;
         Ok(again.map_or(Progress::Done, Progress::After))
     }
 }
 
 impl TaintEviction {
+    /// Evicts a pod of a tainted node, unless it tolerates the taints; returns for how long it still does.
+    async fn reconcile_pod(&self, key: &str, taints: &[Value], now: Timestamp) -> Result<Option<Duration>, Status> {
+        let Some(pod) = self.client.get(PODS, key).await? else { return Ok(None) };
+        let known = self.bound().tolerating.get(key).copied();
+        match stays(&pod, taints, known.unwrap_or(now), now) {
+            Stay::ForGood => self.cancel(key).await?,
+            Stay::For(pause) => {
+                self.bound().tolerating.entry(key.to_owned()).or_insert(now);
+                return Ok(Some(pause));
+            }
+            Stay::No => {
+                if nodes::untolerated(taints, pod.items_at(&["spec", "tolerations"]), &["NoExecute"]).is_some() {
+                    self.cancel(key).await?;
+                }
+                // A pod that can't be evicted now is evicted at the next attempt: its time does not start again.
+                self.evict(&pod).await?;
+                self.bound().tolerating.remove(key);
+            }
+        }
+        Ok(None)
+    }
+
     /// Reports that a pod will not be evicted after all, if it was scheduled for that.
     async fn cancel(&self, key: &str) -> Result<(), Status> {
         if self.bound().tolerating.remove(key).is_none() {
@@ -183,15 +197,8 @@ pub(super) fn start(context: &ControllerContext) -> Running {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::controllers::client::Kind;
-    use crate::controllers::recorder::Recorder;
-    use crate::registry::{Registry, fixture};
-    use crate::store;
-    use crate::value::yaml;
-
-    fn read(text: &str) -> Value {
-        yaml::decode(text.as_bytes()).expect("YAML")
-    }
+    use crate::controllers::fixture::{client, read, store, store_pod};
+    use crate::registry::fixture;
 
     #[test]
     fn pods_stay_as_long_as_they_tolerate_it() {
@@ -210,20 +217,6 @@ mod tests {
         check("[{key: k, operator: Exists, tolerationSeconds: 30}]", Stay::No);
     }
 
-    async fn store(registry: &Registry, kind: Kind, key: &str, object: &Value) {
-        let put = store::Put {
-            object: store::Encoded::of(object),
-            uid: "u".into(),
-            stored_version: "v1".into(),
-            schema_generation: 0,
-            expires_at_ms: None,
-            served_under: None,
-        };
-        let (collection, op) = (kind.collection(), store::Op::Put(put));
-        let write = store::Write { collection, key: key.into(), op, guards: Vec::new() };
-        registry.storage.write(write).await.expect("it is stored");
-    }
-
     #[tokio::test]
     async fn the_time_of_a_pod_does_not_begin_anew_where_it_can_not_be_evicted_yet() {
         let registry = fixture::registry().await;
@@ -234,12 +227,27 @@ mod tests {
         let pod = "{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: default, uid: u}, spec: {nodeName: n, containers: [{name: c, \
                    image: i}], tolerations: [{operator: Exists, tolerationSeconds: 30}]}, status: {conditions: [{type: not qualified}]}}";
         store(&registry, PODS, "default/p", &read(pod)).await;
-        let client = Client::new(&registry, &Recorder::start(&registry), "node-controller");
-        let eviction = TaintEviction { client, bound: Mutex::default() };
+        let eviction = TaintEviction { client: client(&registry), bound: Mutex::default() };
         let since: Timestamp = "2026-01-01T00:00:00Z".parse().expect("a time");
         eviction.bound().pods.entry("n".to_owned()).or_default().insert("default/p".to_owned());
         eviction.bound().tolerating.insert("default/p".to_owned(), since);
         assert!(eviction.reconcile("n").await.is_err());
         assert_eq!(eviction.bound().tolerating.get("default/p"), Some(&since));
+    }
+
+    #[tokio::test]
+    async fn a_pod_that_can_not_be_evicted_holds_up_no_other() {
+        let registry = fixture::registry().await;
+        let node = "{apiVersion: v1, kind: Node, metadata: {name: node-0, uid: u}, spec: {taints: [{key: k, effect: NoExecute}]}}";
+        store(&registry, NODES, "node-0", &read(node)).await;
+        let eviction = TaintEviction { client: client(&registry), bound: Mutex::default() };
+        for (name, is_writable) in [("a", false), ("b", true)] {
+            store_pod(&registry, name, "node-0", is_writable).await;
+            eviction.bound().pods.entry("node-0".to_owned()).or_default().insert(format!("default/{name}"));
+        }
+        assert!(eviction.reconcile("node-0").await.is_err());
+        let is_evicted = |pod: Option<Value>| pod.is_none_or(|pod| is_going(&pod));
+        let [a, b] = ["default/a", "default/b"].map(|key| eviction.client.get(PODS, key));
+        assert!(!is_evicted(a.await.expect("it is read")) && is_evicted(b.await.expect("it is read")));
     }
 }

@@ -11,6 +11,7 @@ use memchr::memmem;
 
 use super::client::{Client, Kind, PODS, is_going, place};
 use super::finalizers;
+use super::first_error::FirstError;
 use super::pods;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
@@ -21,6 +22,7 @@ use crate::meta::selector::LabelSelector;
 use crate::object;
 use crate::store::{ChangeEvent, Collection};
 use crate::value::{Value, json};
+use crate::work;
 
 const CLAIMS: Kind = Kind("", "persistentvolumeclaims");
 const VOLUMES: Kind = Kind("", "persistentvolumes");
@@ -38,6 +40,8 @@ const CLAIM_FINALIZER: &str = "kubernetes.io/pvc-protection";
 const VOLUME_FINALIZER: &str = "kubernetes.io/pv-protection";
 /// The texts of which the bytes of a pod contain one if it uses claims.
 const VOLUME_MARKS: [&[u8]; 2] = [b"\"claimName\":", b"\"ephemeral\":{"];
+/// How many steps the comparison of a claim with a volume takes.
+const STEPS_PER_VOLUME: usize = 4;
 /// A key that is handled at the start, besides claims and volumes.
 const FIRST: &str = "\u{0}class";
 
@@ -80,7 +84,10 @@ impl Reconciler for Binder {
         if key == FIRST {
             return self.look_around().await;
         }
-        if key.contains('/') { self.reconcile_claim(key).await } else { self.reconcile_volume(key).await }
+        if key.contains('/') {
+            return self.reconcile_claim(key, &mut KnownVolumes::default()).await;
+        }
+        self.reconcile_volume(key).await
     }
 }
 
@@ -90,18 +97,20 @@ impl Binder {
         if self.client.list(CLASSES, "", |_| true).await?.is_empty() {
             self.client.create(CLASSES, &class()).await?;
         }
+        let (mut failed, mut volumes) = (FirstError::default(), KnownVolumes::default());
         for claim in self.client.list(CLAIMS, "", |_| true).await? {
             if claim.str_at(&["status", "phase"]) != "Bound" {
-                self.reconcile_claim(&super::client::key_of(&claim)).await?;
+                failed.keep(self.reconcile_claim(&super::client::key_of(&claim), &mut volumes).await);
             }
         }
-        for volume in self.client.list(VOLUMES, "", |_| true).await? {
-            self.reconcile_volume(volume.str_at(&["metadata", "name"])).await?;
+        for known in volumes.read(&self.client).await?.iter() {
+            failed.keep(self.reconcile_volume(known.volume.str_at(&["metadata", "name"])).await);
         }
+        failed.end()?;
         Ok(Progress::Done)
     }
 
-    async fn reconcile_claim(&self, key: &str) -> Result<Progress, Status> {
+    async fn reconcile_claim(&self, key: &str, volumes: &mut KnownVolumes) -> Result<Progress, Status> {
         let Some(claim) = self.client.get(CLAIMS, key).await? else { return Ok(Progress::Done) };
         if claim.str_at(&["status", "phase"]) == "Bound" || is_going(&claim) {
             return Ok(Progress::Done);
@@ -119,17 +128,17 @@ impl Binder {
             self.client.tell_normal(&claim, "WaitForFirstConsumer", message.to_owned());
             return self.say_pending(&claim).await;
         }
-        let volumes = self.client.list(VOLUMES, "", |_| true).await?;
-        if let Some(volume) = best(&claim, &volumes) {
-            return self.bind(&claim, volume).await;
+        let volumes = volumes.read(&self.client).await?;
+        if let Some(at) = best(&claim, volumes) {
+            return self.bind(&claim, &mut volumes[at].volume).await;
         }
         match class.filter(|class| named.is_empty() && class.str_at(&["provisioner"]) != NO_PROVISIONER) {
             Some(class) => {
                 let volume = new_volume(&claim, &class);
-                let made = self.client.create(VOLUMES, &volume).await?;
+                let mut made = self.client.create(VOLUMES, &volume).await?;
                 let message = format!("Successfully provisioned volume {}", made.str_at(&["metadata", "name"]));
                 self.client.tell_normal(&claim, "ProvisioningSucceeded", message);
-                self.bind(&claim, &made).await
+                self.bind(&claim, &mut made).await
             }
             None => {
                 self.tell_unbound(&claim, is_known);
@@ -163,9 +172,8 @@ impl Binder {
     }
 
     /// Binds a claim and a volume: the volume first, so that no other claim can take it.
-    async fn bind(&self, claim: &Value, volume: &Value) -> Result<Progress, Status> {
+    async fn bind(&self, claim: &Value, volume: &mut Value) -> Result<Progress, Status> {
         let (namespace, name) = place(claim);
-        let mut taken = volume.clone();
         let reference = object! {
             "apiVersion" => "v1",
             "kind" => "PersistentVolumeClaim",
@@ -175,13 +183,14 @@ impl Binder {
             "resourceVersion" => claim.str_at(&["metadata", "resourceVersion"]),
         };
         if volume.str_at(&["spec", "claimRef", "uid"]) != claim.str_at(&["metadata", "uid"]) {
+            let mut taken = volume.clone();
             let fields = taken.make_object();
             fields.entry("spec").make_object().insert("claimRef", reference);
             let annotations = fields.entry("metadata").make_object().entry("annotations").make_object();
             annotations.insert(BY_CONTROLLER, Value::from("yes"));
-            taken = self.client.update(VOLUMES, &taken).await?;
+            *volume = self.client.update(VOLUMES, &taken).await?;
         }
-        self.say_phase(&taken, "Bound").await?;
+        self.say_phase(volume, "Bound").await?;
         let mut bound = claim.clone();
         let fields = bound.make_object();
         fields.entry("spec").make_object().insert("volumeName", Value::from(volume.str_at(&["metadata", "name"])));
@@ -277,8 +286,40 @@ fn new_volume(claim: &Value, class: &Value) -> Value {
     }
 }
 
-/// The smallest of the volumes that fit a claim; a volume that is reserved for it wins over all others.
-fn best<'v>(claim: &Value, volumes: &'v [Value]) -> Option<&'v Value> {
+/// The volumes, as they were read for one pass: once for all claims.
+#[derive(Default)]
+struct KnownVolumes(Option<Vec<KnownVolume>>);
+
+struct KnownVolume {
+    volume: Value,
+    capacity_bytes: i64,
+}
+
+impl KnownVolumes {
+    /// The volumes, which are read if they were not yet.
+    async fn read(&mut self, client: &Client) -> Result<&mut Vec<KnownVolume>, Status> {
+        let volumes = match self.0.take() {
+            Some(known) => known,
+            None => client.list(VOLUMES, "", |_| true).await?.into_iter().map(KnownVolume::of).collect(),
+        };
+        Ok(self.0.insert(volumes))
+    }
+}
+
+impl KnownVolume {
+    fn of(volume: Value) -> Self {
+        let capacity_bytes = size(&volume, &["spec", "capacity", "storage"]);
+        KnownVolume { volume, capacity_bytes }
+    }
+}
+
+fn size(object: &Value, path: &[&str]) -> i64 {
+    Quantity::parse(object.str_at(path)).map_or(0, |size| size.value())
+}
+
+/// Where the smallest of the volumes is that fit a claim; a volume that is reserved for it wins over all others.
+fn best(claim: &Value, volumes: &[KnownVolume]) -> Option<usize> {
+    work::steps(STEPS_PER_VOLUME * volumes.len());
     let (namespace, name) = place(claim);
     let is_for_it = |volume: &Value| {
         let reference = |field: &str| volume.str_at(&["spec", "claimRef", field]);
@@ -288,30 +329,30 @@ fn best<'v>(claim: &Value, volumes: &'v [Value]) -> Option<&'v Value> {
     };
     let named = claim.str_at(&["spec", "volumeName"]);
     if !named.is_empty() {
-        let is_it = |volume: &&Value| volume.str_at(&["metadata", "name"]) == named;
-        let is_free = |volume: &&Value| volume.at(&["spec", "claimRef"]).is_none() || is_for_it(volume);
-        return volumes.iter().find(is_it).filter(is_free);
+        let at = volumes.iter().position(|known| known.volume.str_at(&["metadata", "name"]) == named)?;
+        let volume = &volumes[at].volume;
+        return (volume.at(&["spec", "claimRef"]).is_none() || is_for_it(volume)).then_some(at);
     }
-    if let Some(kept) = volumes.iter().find(|volume| is_for_it(volume)) {
-        return Some(kept);
+    if let Some(at) = volumes.iter().position(|known| is_for_it(&known.volume)) {
+        return Some(at);
     }
-    let size = |object: &Value, path: &[&str]| Quantity::parse(object.str_at(path)).map_or(0, |size| size.value());
-    let wanted = size(claim, &["spec", "resources", "requests", "storage"]);
-    let capacity = |volume: &&Value| size(volume, &["spec", "capacity", "storage"]);
+    let wanted_bytes = size(claim, &["spec", "resources", "requests", "storage"]);
     let modes = claim.items_at(&["spec", "accessModes"]);
     let selector = claim.at(&["spec", "selector"]).filter(|it| !it.is_null()).map(LabelSelector::decode);
-    let fits = |volume: &&Value| {
-        let text = |object: &Value, field: &str| object.str_at(&["spec", field]).to_owned();
+    let fits = |known: &KnownVolume| {
+        let volume = &known.volume;
+        let is_equal = |field: &str| volume.str_at(&["spec", field]) == claim.str_at(&["spec", field]);
         let label = |name: &str| volume.at(&["metadata", "labels", name]).and_then(Value::as_str);
-        volume.at(&["spec", "claimRef"]).is_none()
+        known.capacity_bytes >= wanted_bytes
+            && volume.at(&["spec", "claimRef"]).is_none()
             && !is_going(volume)
-            && text(volume, "storageClassName") == text(claim, "storageClassName")
-            && text(volume, "volumeMode") == text(claim, "volumeMode")
-            && capacity(volume) >= wanted
+            && is_equal("storageClassName")
+            && is_equal("volumeMode")
             && modes.iter().all(|mode| volume.items_at(&["spec", "accessModes"]).contains(mode))
             && selector.as_ref().is_none_or(|it| it.as_ref().is_ok_and(|it| it.matches(label)))
     };
-    volumes.iter().filter(fits).min_by_key(capacity)
+    let fitting = volumes.iter().enumerate().filter(|(_, known)| fits(known));
+    fitting.min_by_key(|(_, known)| known.capacity_bytes).map(|(at, _)| at)
 }
 
 /// Removes the protection finalizers of claims that no pod uses any more, and of unbound volumes.
@@ -351,12 +392,14 @@ impl Reconciler for Protection {
             |pod: &crate::store::Stored| VOLUME_MARKS.iter().any(|mark| memmem::find(&pod.bytes, mark).is_some());
         let mut using = self.client.list(PODS, namespace, has_volumes).await?;
         using.retain(|pod| !pods::is_over(pod) && !pod.str_at(&["spec", "nodeName"]).is_empty());
+        let mut failed = FirstError::default();
         for claim in going {
             let name = claim.str_at(&["metadata", "name"]);
             if !using.iter().any(|pod| uses(pod, name)) {
-                finalizers::remove(&self.client, CLAIMS, &claim, CLAIM_FINALIZER).await?;
+                failed.keep(finalizers::remove(&self.client, CLAIMS, &claim, CLAIM_FINALIZER).await);
             }
         }
+        failed.end()?;
         Ok(Progress::Done)
     }
 }
@@ -397,11 +440,8 @@ pub(super) fn start_protection(context: &ControllerContext) -> Running {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::yaml;
-
-    fn read(text: &str) -> Value {
-        yaml::decode(text.as_bytes()).expect("YAML")
-    }
+    use crate::controllers::fixture::{client, oversized, read, store};
+    use crate::registry::{Registry, fixture};
 
     #[test]
     fn a_pod_uses_the_claims_that_it_names_and_those_of_its_ephemeral_volumes() {
@@ -426,19 +466,74 @@ mod tests {
             volume("middle", "5Gi", ""),
             volume("taken", "2Gi", ", claimRef: {namespace: d, name: other, uid: v}"),
             volume("kept", "1Gi", ", claimRef: {namespace: d, name: mine}"),
-        ];
+        ]
+        .map(KnownVolume::of);
         let check = |claim: &str, rest: &str, expected: Option<&str>| {
             let claim = read(&format!(
                 "metadata: {{name: {claim}, namespace: d, uid: u}}\nspec: {{accessModes: [ReadWriteOnce], \
                  storageClassName: fast, resources: {{requests: {{storage: 2Gi}}}}{rest}}}"
             ));
-            assert_eq!(best(&claim, &volumes).map(|volume| volume.str_at(&["metadata", "name"])), expected);
+            let found = best(&claim, &volumes).map(|at| volumes[at].volume.str_at(&["metadata", "name"]));
+            assert_eq!(found, expected);
         };
         check("c", "", Some("middle"));
         check("mine", "", Some("kept"));
         check("c", ", volumeName: large", Some("large"));
         check("c", ", volumeName: taken", None);
         check("c", ", selector: {matchLabels: {a: b}}", None);
+    }
+
+    /// Stores a claim of 1Gi for each of these names, and volumes of this size.
+    async fn stored(claims: &[&str], volumes: usize, size: &str) -> Arc<Registry> {
+        let registry = fixture::registry().await;
+        let class = "{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: fast}, provisioner: kubernetes.io/no-provisioner}";
+        store(&registry, CLASSES, "fast", &read(class)).await;
+        let spec = "accessModes: [ReadWriteOnce], storageClassName: fast, volumeMode: Filesystem";
+        for name in claims {
+            let claim = read(&format!(
+                "{{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {{name: {name}, namespace: d, uid: {name}}}, \
+                 spec: {{{spec}, resources: {{requests: {{storage: 1Gi}}}}}}, status: {{phase: Pending}}}}"
+            ));
+            let claim = if *name == "large" { oversized(claim) } else { claim };
+            store(&registry, CLAIMS, &format!("d/{name}"), &claim).await;
+        }
+        for at in 0..volumes {
+            let volume = read(&format!(
+                "{{apiVersion: v1, kind: PersistentVolume, metadata: {{name: v{at}, uid: v{at}}}, spec: {{{spec}, capacity: {{storage: {size}}}, \
+                 persistentVolumeReclaimPolicy: Retain, hostPath: {{path: /x, type: ''}}}}, status: {{phase: Available}}}}"
+            ));
+            store(&registry, VOLUMES, &format!("v{at}"), &volume).await;
+        }
+        registry
+    }
+
+    #[tokio::test]
+    async fn a_claim_that_can_not_be_written_holds_up_no_other() {
+        let registry = stored(&["large", "other"], 2, "1Gi").await;
+        let binder = Binder { client: client(&registry) };
+        assert!(binder.look_around().await.is_err());
+        let phase = |claim: Option<Value>| claim.map(|claim| claim.str_at(&["status", "phase"]).to_owned());
+        let other = binder.client.get(CLAIMS, "d/other").await.expect("it is read");
+        let retried = binder.reconcile_claim("d/other", &mut KnownVolumes::default()).await;
+        assert_eq!(phase(other).as_deref(), Some("Bound"), "{retried:?}");
+    }
+
+    #[test]
+    fn the_volumes_are_decoded_once_for_all_claims() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let _context = runtime.enter();
+        let steps_for = |claims: usize| {
+            let names: Vec<String> = (0..claims).map(|at| format!("c{at}")).collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let binder = Binder { client: client(&runtime.block_on(stored(&names, 500, "1Mi"))) };
+            let (looked, steps) = work::counted(|| runtime.block_on(binder.look_around()));
+            looked.expect("nothing stands in the way");
+            let (read, steps_to_read) = work::counted(|| runtime.block_on(binder.client.list(VOLUMES, "", |_| true)));
+            assert_eq!(read.map(|volumes| volumes.len()).ok(), Some(500));
+            (steps, steps_to_read)
+        };
+        let ((few, steps_to_read), (many, _)) = (steps_for(10), steps_for(20));
+        assert!((many - few) / 10 < steps_to_read / 2, "{few} to {many} steps, {steps_to_read} to read the volumes");
     }
 
     #[test]

@@ -206,8 +206,8 @@ impl HttpBody for ListBody {
 }
 
 /// A document of a given type.
-pub(super) fn document(exchange: &Exchange, content_type: &str, document: &CachedDocument) -> Response<Body> {
-    let compressed = if is_compressed(exchange, document.bytes.len()) { document.compressed() } else { None };
+pub(super) async fn document(exchange: &Exchange, content_type: &str, document: &CachedDocument) -> Response<Body> {
+    let compressed = if is_compressed(exchange, document.bytes.len()) { document.compressed().await } else { None };
     let is_compressed = compressed.is_some();
     let bytes = compressed.unwrap_or_else(|| document.bytes.clone());
     finish(exchange, 200, content_type, Body::from(bytes), is_compressed)

@@ -98,14 +98,14 @@ async fn document(app: &App, exchange: &Exchange, target: &Target) -> Result<Res
                 None => not_found(),
             }
         }
-        Target::OpenApiV2 => open_api_v2(app, exchange, &served),
+        Target::OpenApiV2 => open_api_v2(app, exchange, &served).await,
         Target::OpenApiV3Index => {
             let documents = v3_documents(&served, app.registry.definitions.minor);
             let index = documents.iter().map(|(path, document)| (path.as_str(), document.hash()));
             // As recorded: the content type is text, and there is no tag.
             answer::text(exchange, 200, json::encode_to_string(&openapi::v3_index(index)))
         }
-        Target::OpenApiV3(path) => open_api_v3(app, exchange, &served, path),
+        Target::OpenApiV3(path) => open_api_v3(app, exchange, &served, path).await,
         _ => not_found(),
     })
 }
@@ -206,14 +206,16 @@ const V2_VARY: [&str; 2] = ["Accept-Encoding", "Accept"];
 const V3_VARY: [&str; 1] = ["Accept"];
 
 /// A document with a tag: a client that already has it gets 304, or 412 if the method is not a read.
-fn tagged(
+async fn tagged(
     exchange: &Exchange,
     content_type: &'static str,
     document: &CachedDocument,
     vary: &[&'static str],
 ) -> Response<Body> {
     let mut response = match exchange.method {
-        _ if !names_tag(&exchange.if_none_match, &document.tag) => answer::document(exchange, content_type, document),
+        _ if !names_tag(&exchange.if_none_match, &document.tag) => {
+            answer::document(exchange, content_type, document).await
+        }
         Method::GET | Method::HEAD => without_content(StatusCode::NOT_MODIFIED, vary),
         _ => typed(without_content(StatusCode::PRECONDITION_FAILED, vary), content_type),
     };
@@ -227,7 +229,12 @@ fn typed(mut response: Response<Body>, content_type: &'static str) -> Response<B
     response
 }
 
-fn open_api_v2(app: &App, exchange: &Exchange, served: &[DocumentedVersion]) -> Response<Body> {
+/// A document, built unless it is kept.
+async fn kept(app: &App, name: &str, hash: &str, make: impl FnOnce() -> Vec<u8>) -> Arc<CachedDocument> {
+    app.documents.get((name, hash), app.registry.memory.documents_bytes_max(), make).await
+}
+
+async fn open_api_v2(app: &App, exchange: &Exchange, served: &[DocumentedVersion]) -> Response<Body> {
     let Some(encoding) = negotiate::open_api_v2(&exchange.accept) else {
         return without_content(StatusCode::NOT_ACCEPTABLE, &V2_VARY);
     };
@@ -239,14 +246,14 @@ fn open_api_v2(app: &App, exchange: &Exchange, served: &[DocumentedVersion]) -> 
     };
     if encoding == Encoding::Protobuf {
         let make = || protobuf::encode(&protobuf::messages::OPEN_API_V2, &document());
-        let document = app.documents.get("v2-protobuf", &hash, make);
-        return tagged(exchange, negotiate::OPEN_API_V2_PROTOBUF, &document, &V2_VARY);
+        let document = kept(app, "v2-protobuf", &hash, make).await;
+        return tagged(exchange, negotiate::OPEN_API_V2_PROTOBUF, &document, &V2_VARY).await;
     }
-    let document = app.documents.get("v2", &hash, || json::encode(&document()));
-    tagged(exchange, Encoding::Json.content_type(), &document, &V2_VARY)
+    let document = kept(app, "v2", &hash, || json::encode(&document())).await;
+    tagged(exchange, Encoding::Json.content_type(), &document, &V2_VARY).await
 }
 
-fn open_api_v3(app: &App, exchange: &Exchange, served: &[DocumentedVersion], path: &str) -> Response<Body> {
+async fn open_api_v3(app: &App, exchange: &Exchange, served: &[DocumentedVersion], path: &str) -> Response<Body> {
     let minor = app.registry.definitions.minor;
     let documents = v3_documents(served, minor);
     let Some(document) = documents.get(path) else { return without_content(StatusCode::NOT_FOUND, &[]) };
@@ -256,14 +263,14 @@ fn open_api_v3(app: &App, exchange: &Exchange, served: &[DocumentedVersion], pat
     let hash = document.hash();
     let made = match document {
         V3Document::Discovery { path: discovery, .. } => {
-            app.documents.get(path, hash, || json::encode(&openapi::v3_discovery_document(discovery, minor)))
+            kept(app, path, hash, || json::encode(&openapi::v3_discovery_document(discovery, minor))).await
         }
         V3Document::Versions { versions, .. } => {
             let served: Vec<_> = versions.iter().filter(|version| version.served).cloned().collect();
             if served.is_empty() {
                 return without_content(StatusCode::OK, &[]);
             }
-            app.documents.get(path, hash, || json::encode(&openapi::v3_document(&served)))
+            kept(app, path, hash, || json::encode(&openapi::v3_document(&served))).await
         }
     };
     // DIFFERS: clients that accept only protobuf get JSON, too.
@@ -276,7 +283,7 @@ fn open_api_v3(app: &App, exchange: &Exchange, served: &[DocumentedVersion], pat
         add_tag(&mut moved, &made.tag);
         return moved;
     }
-    tagged(exchange, content_type, &made, &V3_VARY)
+    tagged(exchange, content_type, &made, &V3_VARY).await
 }
 
 /// A v3 document before it is built. Clients cache documents by the hash. Another version of the server has other

@@ -11,6 +11,7 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
 use crate::audit::AuditLevel;
 use crate::auth::{AuthenticationNotes, UserInfo};
+use crate::memory::fair::FairUnits;
 use crate::memory::{Full, Memory, Reservation};
 use crate::meta::selector::{FieldSelector, LabelSelector};
 use crate::meta::{Status, names};
@@ -20,7 +21,6 @@ use crate::registry::Warnings;
 use crate::webhook::patience;
 
 use super::Stopping;
-use super::impersonation::{self, Nameless};
 use super::limits::TOO_MANY_REQUESTS;
 use super::observe::Observed;
 use super::path::{ResourcePath, Selected, Verb};
@@ -32,8 +32,11 @@ pub(super) const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 /// The largest body that is accepted, as in kube-apiserver.
 pub const BODY_BYTES_MAX: usize = 3 << 20;
 
-/// A body of at most this length is read at once, whoever waits for memory.
+/// So much of a body is read at once, whoever waits for memory.
 const BODY_UNCOUNTED_BYTES_MAX: usize = 64 << 10;
+
+/// The headers that begin like this ask for impersonation.
+const IMPERSONATION_PREFIX: &str = "impersonate-";
 
 /// The peer's address, kept among the request's extensions.
 #[derive(Clone, Copy, Debug)]
@@ -56,8 +59,9 @@ pub(super) struct Exchange {
     /// How many bytes the client says that it sends; 0 if it does not say.
     pub content_length: usize,
     pub user: UserInfo,
-    /// The user whom the request asks to impersonate, if any.
-    pub wanted_user: Result<Option<UserInfo>, Nameless>,
+    /// The headers that ask for impersonation. They are decoded once the request has a permit: over HTTP/2 a short
+    /// request may name a long value many times, and these share it.
+    pub impersonation: HeaderMap,
     pub stopping: Option<Stopping>,
     pub warnings: Mutex<Warnings>,
     /// What authentication told for the audit log.
@@ -101,7 +105,7 @@ impl Exchange {
             if_none_match: text(&parts.headers, header::IF_NONE_MATCH),
             content_length: text(&parts.headers, header::CONTENT_LENGTH).parse().unwrap_or_default(),
             user: user.unwrap_or_default(),
-            wanted_user: impersonation::wanted(&parts.headers),
+            impersonation: impersonation(&parts.headers),
             stopping: parts.extensions.get::<Stopping>().cloned(),
             warnings: Mutex::new(warnings),
             authentication: notes.annotations,
@@ -115,6 +119,12 @@ impl Exchange {
             reserved: Mutex::default(),
         };
         (exchange, body)
+    }
+
+    /// The user whose share of what is scarce the request takes from; `None` for members of `system:masters`, whose
+    /// share is not limited.
+    pub fn limited_user(&self) -> Option<&str> {
+        (!self.user.is_in(UserInfo::MASTERS)).then_some(&*self.user.name)
     }
 
     /// The addresses that the request came through, the first sender first.
@@ -163,9 +173,10 @@ impl Exchange {
         }
     }
 
-    /// Reads a body, up to the limit, once there is memory for it, and reserves the memory that is needed to decode it.
+    /// Reads a body, up to the limit, and reserves the memory that is needed to decode it. While the body arrives, others
+    /// may have the request's place.
     ///
-    /// Errors: 413 for a body that is too large, 429 if there is not enough memory in time.
+    /// Errors: 413 for a body that is too large, 429 if there is not enough memory or no place in time.
     pub async fn read_body(&self, memory: &Memory, body: Body) -> Result<Bytes, Status> {
         let size_bytes =
             body.size_hint().upper().map_or(BODY_BYTES_MAX, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
@@ -173,12 +184,8 @@ impl Exchange {
         if size_bytes == 0 && stored_bytes < BODY_UNCOUNTED_BYTES_MAX {
             return Ok(Bytes::new());
         }
-        let room = if size_bytes > BODY_UNCOUNTED_BYTES_MAX {
-            Some(memory.for_body(size_bytes.min(BODY_BYTES_MAX)).await.map_err(|Full| no_memory())?)
-        } else {
-            None
-        };
-        let bytes = collect(body, size_bytes.min(BODY_BYTES_MAX)).await?;
+        let collected = collect(body, size_bytes.min(BODY_BYTES_MAX), (memory, self.limited_user()));
+        let (bytes, room) = patience::lending(collected).await??;
         // Before the body is scanned, which is already work.
         self.ready().await?;
         let made_bytes = if self.may_copy(&bytes) { json_patch::COPIED_BYTES_MAX } else { 0 };
@@ -264,17 +271,33 @@ fn text(headers: &HeaderMap, name: HeaderName) -> String {
     headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).unwrap_or_default()
 }
 
-/// Reads a body into one buffer: each part is freed once it has been copied.
+/// The headers that ask for impersonation, with values that are not copied.
+fn impersonation(headers: &HeaderMap) -> HeaderMap {
+    let asking = headers.iter().filter(|(name, _)| name.as_str().starts_with(IMPERSONATION_PREFIX));
+    asking.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// Reads a body of at most `size_bytes` into one buffer: each part is freed once it has been copied. Memory for the whole
+/// body is reserved once more has arrived than is read without: nobody reserves any by announcing a body.
 ///
-/// Errors: 413 for a body that is too large, 500 for one that breaks off.
-async fn collect(body: Body, size_bytes: usize) -> Result<Bytes, Status> {
+/// Errors: 413 for a body that is too large, 429 if there is no memory for it in time, 500 for one that breaks off.
+async fn collect(
+    body: Body,
+    size_bytes: usize,
+    (memory, user): (&Memory, Option<&str>),
+) -> Result<(Bytes, Option<FairUnits>), Status> {
     let mut body = Limited::new(body, BODY_BYTES_MAX);
     let mut bytes = Vec::with_capacity(size_bytes.min(BODY_UNCOUNTED_BYTES_MAX));
+    let mut room = None;
     while let Some(frame) = body.frame().await {
         match frame {
             Ok(frame) => {
                 let data = frame.into_data().unwrap_or_default();
-                if bytes.len() + data.len() > bytes.capacity() {
+                let arrived_bytes = bytes.len() + data.len();
+                if arrived_bytes > BODY_UNCOUNTED_BYTES_MAX && room.is_none() {
+                    room = Some(memory.for_body(user, size_bytes).await.map_err(|Full| no_memory())?);
+                }
+                if arrived_bytes > bytes.capacity() {
                     bytes.reserve_exact(size_bytes.saturating_sub(bytes.len()).max(data.len()));
                 }
                 bytes.extend_from_slice(&data);
@@ -286,7 +309,7 @@ async fn collect(body: Body, size_bytes: usize) -> Result<Bytes, Status> {
             Err(_) => return Err(Status::plain(500, "unexpected EOF")),
         }
     }
-    Ok(bytes.into())
+    Ok((bytes.into(), room))
 }
 
 /// The answer to a request if there is no memory for it.
@@ -326,8 +349,62 @@ impl Sources {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::HeaderValue;
+    use futures_util::{FutureExt as _, StreamExt as _, stream};
+
     use super::super::path::{Target, parse};
     use super::*;
+
+    /// An exchange with `user`, who belongs to no group.
+    fn exchange_of(user: &str) -> Exchange {
+        let (exchange, _) = Exchange::read(Request::builder().body(Body::empty()).expect("it is a request"));
+        Exchange { user: UserInfo { name: user.to_owned(), ..UserInfo::default() }, ..exchange }
+    }
+
+    /// A body of which so many bytes arrive, and no end. It may have up to 3 MiB.
+    fn stalled(bytes: usize) -> Body {
+        let arrived = stream::iter([Ok::<_, std::io::Error>(Bytes::from(vec![b' '; bytes]))]);
+        Body::from_stream(arrived.chain(stream::pending()))
+    }
+
+    #[tokio::test]
+    async fn bodies_that_do_not_arrive_take_nothing_and_those_of_one_user_take_half() {
+        let memory = Memory::new(512 << 20);
+        let jane = exchange_of("jane");
+        let reads_another = || {
+            let body = Body::from(vec![b' '; 100_000]);
+            matches!(exchange_of("bob").read_body(&memory, body).now_or_never(), Some(Ok(bytes)) if bytes.len() == 100_000)
+        };
+        for arrived_bytes in [1, BODY_UNCOUNTED_BYTES_MAX, BODY_UNCOUNTED_BYTES_MAX + 1] {
+            let mut reading: Vec<_> =
+                (0..10).map(|_| Box::pin(jane.read_body(&memory, stalled(arrived_bytes)))).collect();
+            assert!(reading.iter_mut().all(|reading| reading.now_or_never().is_none()));
+            assert!(reads_another(), "beside ten bodies of which {arrived_bytes} bytes have arrived");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_large_body_waits_for_those_of_its_user_and_is_refused_in_the_end() {
+        let memory = Memory::new(512 << 20);
+        let jane = exchange_of("jane");
+        let mut first: Vec<_> = (0..2).map(|_| Box::pin(jane.read_body(&memory, stalled(100_000)))).collect();
+        assert!(first.iter_mut().all(|reading| reading.now_or_never().is_none()));
+        let refused = jane.read_body(&memory, stalled(100_000)).await.expect_err("there is no memory for it");
+        assert_eq!(refused, no_memory());
+    }
+
+    #[test]
+    fn values_that_a_request_names_often_are_in_memory_once() {
+        let group = HeaderValue::from_maybe_shared(Bytes::from(vec![b'g'; 3900])).expect("it is a value");
+        let mut request = Request::builder().header("impersonate-user", "joe").header("accept", "a");
+        for _ in 0..250 {
+            request = request.header("impersonate-group", group.clone());
+        }
+        let (exchange, _) = Exchange::read(request.body(Body::empty()).expect("it is a request"));
+        assert_eq!(exchange.impersonation.len(), 251);
+        let groups = exchange.impersonation.get_all("impersonate-group");
+        assert!(groups.iter().all(|value| value.as_bytes().as_ptr() == group.as_bytes().as_ptr()));
+    }
 
     /// The name and the selectors that authorizers are told of.
     fn told(uri: &str) -> (String, [bool; 2]) {

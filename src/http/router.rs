@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::{Body, HttpBody as _};
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, Response};
+use axum::http::{HeaderMap, HeaderValue, Response};
 use tokio::time::timeout;
 
 use crate::audit::PLANE;
-use crate::auth::{Attributes, UserInfo};
+use crate::auth::Attributes;
 use crate::meta::Status;
 use crate::meta::gate::Gate;
 use crate::processor::{ExpectedWork, Share, metered};
@@ -94,22 +94,24 @@ async fn respond(
 ) -> Response<Body> {
     let Some(target) = target else { return answer::text(exchange, 400, BAD_REQUEST_TEXT) };
     let mut patience = Patience::of(app, exchange, observed, &target);
-    match std::mem::replace(&mut exchange.wanted_user, Ok(None)) {
-        Ok(None) => {}
-        Ok(Some(wanted)) => {
-            let begun = Instant::now();
-            let impersonated = impersonate(app, exchange, &wanted, &target);
-            match Box::pin(within_limits(app, exchange, observed, patience, impersonated)).await {
-                Ok(Ok(impersonated)) => {
-                    observed.impersonated(&impersonated);
-                    exchange.user = impersonated.user;
-                }
-                Ok(Err(status)) => return answer::denial(exchange, &status),
-                Err(refusal) => return refusal,
+    if !exchange.impersonation.is_empty() {
+        let begun = Instant::now();
+        let headers = std::mem::take(&mut exchange.impersonation);
+        // Boxed as a whole: most requests have no part in it.
+        let impersonated = Box::pin(async {
+            let impersonated = impersonate(app, exchange, headers, &target);
+            within_limits(app, exchange, observed, patience, impersonated).await
+        });
+        match impersonated.await {
+            Ok(Ok(None)) => {}
+            Ok(Ok(Some(impersonated))) => {
+                observed.impersonated(&impersonated);
+                exchange.user = impersonated.user;
             }
-            patience = patience.after(begun.elapsed());
+            Ok(Err(status)) => return answer::denial(exchange, &status),
+            Err(refusal) => return refusal,
         }
-        Err(nameless) => return answer::denial(exchange, &nameless.refuse(constrains_impersonation(app))),
+        patience = patience.after(begun.elapsed());
     }
     let (app, exchange) = (app, &*exchange);
     let serve = async |target, body| {
@@ -119,15 +121,20 @@ async fn respond(
     faults::answer(app, exchange, target, body, serve).await
 }
 
-/// The user that the request is made as, if it impersonates `wanted`.
+/// The user that the request is made as, if its `headers` ask for one.
 ///
-/// Errors: 403 with the right that is missing.
+/// Errors: 400 for parts of a user without a name, 403 with the right that is missing.
 async fn impersonate(
     app: &App,
     exchange: &Exchange,
-    wanted: &UserInfo,
+    headers: HeaderMap,
     target: &Target,
-) -> Result<Impersonated, Status> {
+) -> Result<Option<Impersonated>, Status> {
+    let wanted = impersonation::wanted(&headers);
+    drop(headers);
+    let Some(wanted) = wanted.map_err(|nameless| nameless.refuse(constrains_impersonation(app)))? else {
+        return Ok(None);
+    };
     app.refresh_policy().await?;
     let method = exchange.method.as_str().to_lowercase();
     let (verb, name, selected);
@@ -143,13 +150,13 @@ async fn impersonate(
     let authorizer = (&*app.authorizer, constrains_impersonation(app));
     let begun = Instant::now();
     let outcome =
-        impersonation::impersonate(authorizer, &app.impersonations, &exchange.user, wanted, &attributes).await;
+        impersonation::impersonate(authorizer, &app.impersonations, &exchange.user, &wanted, &attributes).await;
     if constrains_impersonation(app) {
         let (mode, took) = (outcome.as_ref().ok().map(Impersonated::mode), begun.elapsed());
         app.observer.metrics.impersonated(mode, took);
         exchange.observe(|observed| observed.took(|latencies| latencies.impersonation += took));
     }
-    outcome
+    outcome.map(Some)
 }
 
 /// Whether a request changes one object: then the verb itself tells when its time is over.
@@ -211,7 +218,7 @@ async fn within_limits<T>(
     let Patience::Limited { allowed, is_change } = patience else { return Ok(work.await) };
     let share = exchange.share.get();
     let expected = share.map_or(ExpectedWork::Short, |share| share.expected());
-    let Some(permit) = app.permits.take(observed.kind(), expected).await else {
+    let Some(permit) = app.permits.take(observed.kind(), expected, exchange.limited_user()).await else {
         return Err(share::too_many_requests(exchange, observed));
     };
     if let Some(share) = share {
@@ -265,17 +272,20 @@ async fn answer(app: &App, exchange: &Exchange, target: Target, body: Body) -> R
 
 #[cfg(test)]
 mod tests {
+    use async_trait::async_trait;
+    use axum::body::Bytes;
+    use futures_util::{StreamExt as _, stream};
     use http_body_util::BodyExt as _;
+    use tokio::task::yield_now;
     use tower::ServiceExt as _;
 
-    use async_trait::async_trait;
-
-    use crate::auth::{AlwaysAllow, Authorizer, Decision, Rules};
+    use crate::auth::{AlwaysAllow, Authorizer, Decision, Rules, UserInfo};
     use crate::controllers::{self, NodePlan, Switches};
     use crate::registry::fixture;
     use crate::store;
     use crate::value::json;
 
+    use super::super::limits::Limits;
     use super::*;
 
     const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
@@ -378,6 +388,79 @@ mod tests {
         let status = json::decode(&body).expect("it is JSON");
         let why = "Timeout: request did not complete within the allotted timeout";
         assert_eq!((code, status.str_at(&["message"])), (504, why));
+    }
+
+    /// What `app` answers to a request of `user`, who belongs to no group.
+    async fn answer_to(app: &Arc<App>, user: &str, (method, uri): (&str, &str), body: Body) -> Response<Body> {
+        let request = axum::http::Request::builder().method(method).uri(uri).header("content-type", "application/json");
+        let mut request = request.body(body).expect("it is a request");
+        request.extensions_mut().insert(UserInfo { name: user.to_owned(), ..UserInfo::default() });
+        handle(State(Arc::clone(app)), request).await
+    }
+
+    /// An app with one place for requests of each kind.
+    async fn app_with_one_place(authorizer: Arc<dyn Authorizer>) -> Arc<App> {
+        let limits = Limits { read_only: 1, mutating: 1, ..Limits::default() };
+        Arc::new(App::with(fixture::registry().await, authorizer, Arc::default(), limits, Arc::new([])))
+    }
+
+    #[tokio::test]
+    async fn a_body_that_does_not_arrive_holds_no_place() {
+        const CONFIG_MAPS: (&str, &str) = ("POST", "/api/v1/namespaces/default/configmaps");
+        let app = app_with_one_place(Arc::new(AlwaysAllow)).await;
+        let asked = Arc::new(tokio::sync::Notify::new());
+        let begins = Arc::clone(&asked);
+        let begin = stream::once(async move {
+            begins.notify_one();
+            Ok::<_, std::io::Error>(Bytes::from_static(b"{"))
+        });
+        let stalled = Body::from_stream(begin.chain(stream::pending()));
+        let held = Arc::clone(&app);
+        let stalled = tokio::spawn(async move { answer_to(&held, "jane", CONFIG_MAPS, stalled).await });
+        asked.notified().await;
+        let whole = r#"{"metadata":{"name":"a"}}"#;
+        assert_eq!(answer_to(&app, "bob", CONFIG_MAPS, Body::from(whole)).await.status(), 201);
+        assert!(!stalled.is_finished());
+        stalled.abort();
+    }
+
+    #[tokio::test]
+    async fn a_request_that_waits_for_a_revision_holds_no_place() {
+        const NAMESPACE: &str = "/api/v1/namespaces/default";
+        let app = app_with_one_place(Arc::new(AlwaysAllow)).await;
+        let held = Arc::clone(&app);
+        let waiting = tokio::spawn(async move {
+            answer_to(&held, "jane", ("GET", "/api/v1/namespaces/default?resourceVersion=99999999"), Body::empty())
+                .await
+        });
+        while app.observer.metrics.in_flight("readOnly").get() == 0 {
+            yield_now().await;
+        }
+        assert_eq!(answer_to(&app, "bob", ("GET", NAMESPACE), Body::empty()).await.status(), 200);
+        assert_eq!(waiting.await.expect("it does not panic").status(), 504);
+    }
+
+    #[tokio::test]
+    async fn requests_beyond_the_limit_are_told_to_come_back() {
+        let app = app_with_one_place(Arc::new(Hangs)).await;
+        let held = Arc::clone(&app);
+        let first = tokio::spawn(async move { answer_to(&held, "jane", ("GET", "/api"), Body::empty()).await });
+        while app.observer.metrics.in_flight("readOnly").get() == 0 {
+            yield_now().await;
+        }
+        let refused = answer_to(&app, "bob", ("GET", "/api"), Body::empty()).await;
+        assert_eq!(
+            (refused.status().as_u16(), &refused.headers()["retry-after"]),
+            (429, &HeaderValue::from_static("1"))
+        );
+        let text = refused.into_body().collect().await.expect("it is in memory").to_bytes();
+        assert_eq!(text, "Too many requests, please try again later.\n");
+        assert_eq!(
+            answer_to(&app, "bob", ("GET", "/readyz/ping"), Body::empty()).await.status(),
+            200,
+            "no place is needed"
+        );
+        first.abort();
     }
 
     #[tokio::test]

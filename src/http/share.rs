@@ -46,7 +46,18 @@ pub(super) fn of(app: &App, exchange: &Exchange, target: Option<&Target>, kind: 
             let kind = (method, &path.group, &path.resource, &path.subresource, size_class);
             processor.share_of_change(user, kind, guess)
         }
-        _ => processor.share(user, (method, &exchange.uri, &exchange.accept, &exchange.accept_encoding), guess),
+        _ => {
+            let kind = (method, told_apart_by(exchange, target), &exchange.accept, &exchange.accept_encoding);
+            processor.share(user, kind, guess)
+        }
+    }
+}
+
+/// What tells apart the reads of a user that may take different times: a document is the same whatever its query is.
+fn told_apart_by<'e>(exchange: &'e Exchange, target: Option<&Target>) -> &'e str {
+    match target {
+        Some(Target::Resource(_) | Target::Skiff(_)) => &exchange.uri,
+        _ => &exchange.path,
     }
 }
 
@@ -130,4 +141,27 @@ pub(super) fn while_sent(app: &App, of: &Share, kind: RequestKind, response: Res
         Err(Broken::Panicked(payload)) => resume_unwind(payload),
         Err(Broken::Ended(_)) => Poll::Ready(Some(Err(axum::Error::new(BROKEN_OFF)))),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::Request;
+
+    use super::super::path;
+    use super::*;
+
+    #[test]
+    fn documents_are_not_told_apart_by_their_queries() {
+        let told = |uri: &str| {
+            let request = Request::builder().uri(uri).body(Body::empty()).expect("it is a request");
+            let (exchange, _) = Exchange::read(request);
+            told_apart_by(&exchange, path::parse(&exchange.path).ok().as_ref()).to_owned()
+        };
+        for path in ["/openapi/v2", "/openapi/v3", "/openapi/v3/apis/apps/v1", "/apis", "/apis/apps/v1", "/nope"] {
+            assert_eq!(told(&format!("{path}?x=1")), path);
+        }
+        for uri in ["/api/v1/pods?limit=1", "/skiff/v1/export?kind=Pod"] {
+            assert_eq!(told(uri), uri);
+        }
+    }
 }

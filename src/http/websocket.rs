@@ -1,7 +1,8 @@
 //! A watch over a WebSocket: one frame per event, text for JSON and binary for protobuf.
 //!
 //! An event is sent from memory that all its receivers share, so a slow client costs no copy. So frames are written
-//! here, and the library reads what the client sends and closes the connection.
+//! here, and the library reads what the client sends and closes the connection. Where a frame takes long to make, its
+//! connection leaves its thread, as a plain watch does.
 //!
 //! The handshake is that of Kubernetes' own library: a client may offer one sub-protocol, of any name, and gets it back.
 //! Source: `k8s.io/apiserver/pkg/endpoints/handlers/watch.go` and `golang.org/x/net/websocket`.
@@ -24,6 +25,8 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Error;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
+
+use crate::processor::background;
 
 /// The sub-protocol that holds a bearer token, as base64 of the URL alphabet; it is never part of the answer.
 pub const TOKEN_PROTOCOL: &str = "base64url.bearer.authorization.k8s.io.";
@@ -108,7 +111,7 @@ impl Upgrade {
         }
         let on_upgrade = self.on_upgrade.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(on_upgrade) = on_upgrade else { return refusal(400, "not websocket protocol") };
-        tokio::spawn(send(on_upgrade, frames));
+        tokio::spawn(background(send(on_upgrade, frames)));
         let mut response = Response::new(Body::empty());
         *response.status_mut() = axum::http::StatusCode::SWITCHING_PROTOCOLS;
         let headers = response.headers_mut();
@@ -205,7 +208,62 @@ async fn send(on_upgrade: OnUpgrade, mut frames: impl Frames) {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use axum::http::Request;
+    use hyper::body::Incoming;
+    use hyper::service::service_fn;
+    use hyper_util::rt::TokioExecutor;
+    use hyper_util::server::conn::auto::Builder;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+
     use super::*;
+    use crate::work;
+
+    /// A frame that takes long to make: it tells whether another task ran meanwhile.
+    struct LongFrame;
+
+    impl Frames for LongFrame {
+        fn is_text(&self) -> bool {
+            true
+        }
+
+        async fn next(&mut self) -> Option<Vec<Bytes>> {
+            const STEPS_MAX: u64 = 1 << 29;
+            let has_run = Arc::new(AtomicBool::new(false));
+            let other = Arc::clone(&has_run);
+            tokio::spawn(async move { other.store(true, Ordering::Relaxed) });
+            let ran = (0..STEPS_MAX).any(|_| {
+                work::step();
+                has_run.load(Ordering::Relaxed)
+            });
+            let told = if ran { "<others ran>" } else { "<nothing ran>" };
+            Some(vec![Bytes::from_static(told.as_bytes())])
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn a_frame_that_takes_long_leaves_its_thread_to_others() {
+        let (ours, mut client) = duplex(1 << 10);
+        let answer = service_fn(|request: Request<Incoming>| {
+            let upgrade = Upgrade::of(&mut request.into_parts().0).expect("it asks for one");
+            async move { Ok::<_, Infallible>(upgrade.answer(LongFrame)) }
+        });
+        tokio::spawn(async move {
+            _ = Builder::new(TokioExecutor::new()).serve_connection_with_upgrades(TokioIo::new(ours), answer).await;
+        });
+        let request = "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+                       Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n";
+        client.write_all(request.as_bytes()).await.expect("it reads");
+        let mut received = String::new();
+        while !received.ends_with('>') {
+            let byte = client.read_u8().await.expect("it sends a frame");
+            received.push(char::from(byte));
+        }
+        assert!(received.ends_with("<others ran>"), "{received}");
+    }
 
     #[test]
     fn a_frame_begins_with_its_length() {

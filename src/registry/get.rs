@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::meta::{Revision, Status, names};
 use crate::store::{Collection, Encoded, Stored};
 use crate::value::{Value, go_quote};
+use crate::webhook::patience;
 
 use super::{Registry, Resource, Subresource, Target, scaled, store_failed};
 
@@ -82,7 +83,7 @@ impl Registry {
     pub(super) async fn wait_for(&self, resource: &Resource, revision: Option<Revision>) -> Result<(), Status> {
         let Some(revision) = revision else { return Ok(()) };
         let collection = &resource.collection;
-        if self.storage.wait_for(collection, revision, FRESH_WAIT).await {
+        if patience::lending(self.storage.wait_for(collection, revision, FRESH_WAIT)).await? {
             Ok(())
         } else {
             let mut status = Status::too_large_resource_version(revision, self.storage.revision(collection));

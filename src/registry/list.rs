@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use crate::meta::json_path::JsonPath;
 use crate::meta::minor::Minor;
 use crate::meta::selector::{FieldSelector, LabelSelector};
 use crate::meta::{Revision, Status};
 use crate::store::continue_token::ContinueToken;
-use crate::store::{At, Collection, Encoded, PageEnd, Snapshot, SnapshotError, Stored};
+use crate::store::{At, ChangeFindings, Collection, Encoded, PageEnd, Selectable, Snapshot, SnapshotError, Stored};
 use crate::value::Value;
 use crate::work;
 
 use super::derive::{UNREADABLE_MAX, Undecodable, decode_derived, refuse_list};
+use super::selection::Selection;
 use super::{Registry, Target, store_failed};
 
 /// The revision that a list shows.
@@ -93,14 +93,15 @@ impl Registry {
         start: Option<&str>,
     ) -> Result<ListPage, Status> {
         let prefix = key_prefix(target);
-        let selects_all = request.labels.is_empty() && request.fields.is_empty();
+        let selection = Selection::bind(&request.labels, &request.fields, target);
+        let selects_all = selection.is_empty();
         let limit = if request.limit == 0 { usize::MAX } else { request.limit };
         let mut items = Vec::new();
         let mut last_key = "";
         for stored in snapshot.range_of(&prefix, start, target.resource.required_labels(&request.labels)) {
             work::step();
             if !selects_all {
-                match self.selects(target, request, stored).await {
+                match self.selects(target, &selection, stored, None).await {
                     Ok(true) => {}
                     Ok(false) => continue,
                     Err(_) => return Err(self.unreadable(target, snapshot, &prefix).await),
@@ -142,16 +143,16 @@ impl Registry {
         Ok(ListPage { items, revision, continue_token, remaining })
     }
 
-    /// Whether `request` selects any of these objects; one that can't be read counts.
+    /// Whether `selection` selects any of these objects; one that can't be read counts.
     async fn any_selected<'s>(
         &self,
         target: &Target,
-        request: &ListRequest,
+        selection: &Selection,
         objects: &mut impl Iterator<Item = &'s Arc<Stored>>,
     ) -> bool {
         for stored in objects {
             work::step();
-            if !matches!(self.selects(target, request, stored).await, Ok(false)) {
+            if !matches!(self.selects(target, selection, stored, None).await, Ok(false)) {
                 return true;
             }
         }
@@ -182,48 +183,49 @@ impl Registry {
         refuse_list(&target.resource, &unreadable)
     }
 
-    /// Whether the selectors select `stored` in the requested version.
+    /// Whether `selection` selects `stored` in the requested version; watches share the `findings` about a change.
     pub(super) async fn selects(
         &self,
         target: &Target,
-        request: &ListRequest,
+        selection: &Selection,
         stored: &Arc<Stored>,
+        findings: Option<&ChangeFindings>,
     ) -> Result<bool, Undecodable> {
-        if !request.labels.is_empty() && !self.selects_labels(target, request, stored).await? {
+        let is_converted = target.resource.is_converted_by_webhook(&target.version, stored);
+        if !is_converted && !selection.selects_labels(|name| stored.label(name)) {
             return Ok(false);
         }
-        if request.fields.is_empty() {
+        if !selection.selects_key(split_key(target, &stored.key)) {
+            return Ok(false);
+        }
+        if !selection.reads(is_converted) {
             return Ok(true);
         }
-        let (namespace, name) = split_key(target, &stored.key);
-        let by_key = |field: &str| match field {
-            "metadata.name" => Some(name.to_owned()),
-            "metadata.namespace" => Some(namespace.to_owned()),
-            _ => None,
-        };
-        if request.fields.fields().all(|field| by_key(field).is_some()) {
-            return Ok(request.fields.matches(|field| by_key(field).unwrap_or_default()));
-        }
-        let encoded = self.encoded(&target.resource, &target.version, stored).await?;
-        let object = decode_derived(&encoded)?;
-        let strategy = &target.resource.strategy;
-        let select = |field: &str| strategy.select(&object, field).unwrap_or_else(|| select_field(&object, field));
-        Ok(request.fields.matches(|field| by_key(field).unwrap_or_else(|| select(field))))
+        let seen = self.seen(target, selection, stored, findings).await?;
+        // Those after the conversion.
+        let label = |name: &str| seen.labels.get(name).and_then(Value::as_str);
+        Ok((!is_converted || selection.selects_labels(label)) && selection.selects_fields(&seen))
     }
 
-    /// Whether the labels match: those after the conversion, if a webhook converts the object.
-    async fn selects_labels(
+    /// What `stored` shows to selectors in the requested version.
+    async fn seen(
         &self,
         target: &Target,
-        request: &ListRequest,
+        selection: &Selection,
         stored: &Arc<Stored>,
-    ) -> Result<bool, Undecodable> {
-        if !target.resource.is_converted_by_webhook(&target.version, stored) {
-            return Ok(request.labels.matches(|name| stored.label(name)));
+        findings: Option<&ChangeFindings>,
+    ) -> Result<Arc<Selectable>, Undecodable> {
+        let Target { resource, version, .. } = target;
+        if let Some(known) = findings.and_then(|findings| findings.selectable(version, stored.revision)) {
+            return Ok(known);
         }
-        let encoded = self.encoded(&target.resource, &target.version, stored).await?;
-        let object = decode_derived(&encoded)?;
-        Ok(request.labels.matches(|name| object.at(&["metadata", "labels", name]).and_then(Value::as_str)))
+        let encoded = self.encoded(resource, version, stored).await?;
+        let is_converted = resource.is_converted_by_webhook(version, stored);
+        let see = || Ok(selection.see(&decode_derived(&encoded)?, is_converted));
+        match findings {
+            Some(findings) => findings.selectable_or(version, stored.revision, see),
+            None => see().map(Arc::new),
+        }
     }
 }
 
@@ -232,21 +234,12 @@ impl Registry {
 ///
 /// Source: `waitUntilFreshAndList` of `pkg/storage/cacher/watch_cache.go` in apiserver 1.37; before 1.34 the store answers
 /// lists with a limit.
-fn indexed(target: &Target, request: &ListRequest) -> Option<ListRequest> {
+fn indexed(target: &Target, request: &ListRequest) -> Option<Selection> {
     const CACHED_SINCE: Minor = Minor::of(34);
     let field = target.resource.strategy.indexed_field()?;
     let is_cached = matches!(request.at, ListAt::Newest | ListAt::AtLeast(_)) && target.version.minor >= CACHED_SINCE;
     let value = request.fields.requires_exact(field).filter(|_| is_cached)?;
-    Some(ListRequest { fields: FieldSelector::exactly(field, value), ..ListRequest::default() })
-}
-
-/// The text of a selectable field; a missing one is empty.
-fn select_field(object: &Value, field: &str) -> String {
-    let found = JsonPath::parse(&format!(".{field}")).ok().and_then(|path| {
-        let found = path.find(object).ok()?;
-        found.first().map(|value| crate::value::go_print(value))
-    });
-    found.unwrap_or_default()
+    Some(Selection::bind(&LabelSelector::default(), &FieldSelector::exactly(field, value), target))
 }
 
 /// The prefix of the keys of `target`'s collection.

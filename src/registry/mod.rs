@@ -23,6 +23,7 @@ mod computed;
 mod own_conditions;
 mod lifetimes;
 mod list;
+mod selection;
 mod mutated;
 mod past;
 mod patched;

@@ -14,19 +14,24 @@ use crate::auth::rbac::{GROUP, RbacPolicy};
 use crate::auth::{Attributes, Authorizer, Decision, Rules, UserInfo};
 use crate::meta::Status;
 use crate::store::{At, Collection, Snapshot, SnapshotError, Storage, Stored};
-use crate::value::json;
+use crate::value::json::{self, Tape, TextTree};
+use crate::work;
 
 /// Where roles and bindings are stored.
 const PLURALS: [&str; 4] = ["clusterroles", "roles", "clusterrolebindings", "rolebindings"];
 /// How many of these are roles.
 const ROLES: usize = 2;
 
+/// The fields of roles and bindings that decisions depend on.
+const GRANTING: [&str; 3] = ["roleRef", "rules", "subjects"];
+
 /// Authorizes by the roles and bindings in a database.
 pub struct StoredPolicy {
     storage: Storage,
     collections: [Collection; 4],
     seen: RwLock<Arc<LoadedRoles>>,
-    /// Held while changes are loaded.
+    /// Held while changes are loaded. Everybody waits for that, so it is neither ended nor made to wait with the request
+    /// that does it.
     refreshing: Mutex<()>,
 }
 
@@ -87,9 +92,13 @@ impl StoredPolicy {
 impl LoadedRoles {
     fn take_in(&mut self, snapshots: Vec<Snapshot>) {
         for (at, now) in snapshots.iter().enumerate() {
-            let takes = |key: &str, stored: Option<&Stored>| take_in(&mut self.policy, at < ROLES, key, stored);
+            let mut takes = |key: &str, stored: Option<&Stored>| take_in(&mut self.policy, at < ROLES, key, stored);
             match self.snapshots.get(at) {
-                Some(before) => each_change(now, before, takes),
+                Some(before) => each_change(now, before, |key, stored| {
+                    if !grant_the_same(state_of(before, key), stored) {
+                        takes(key, stored);
+                    }
+                }),
                 None => each_object(now, takes),
             }
         }
@@ -103,6 +112,24 @@ pub(super) fn each_change(now: &Snapshot, before: &Snapshot, mut takes: impl FnM
 
 pub(super) fn each_object(now: &Snapshot, mut takes: impl FnMut(&str, Option<&Stored>)) {
     now.range("", None).for_each(|stored| takes(&stored.key, Some(stored)));
+}
+
+fn state_of<'s>(snapshot: &'s Snapshot, key: &str) -> Option<&'s Stored> {
+    snapshot.range(key, None).next().filter(|stored| *stored.key == *key).map(|stored| &**stored)
+}
+
+/// Whether two states of a role or binding say the same of who may do what, as far as that is seen without decoding
+/// them: a binding with thousands of subjects is relabelled, too.
+fn grant_the_same(before: Option<&Stored>, now: Option<&Stored>) -> bool {
+    let (Some(before), Some(now)) = (before, now) else { return false };
+    let (mut old, mut new) = (Tape::default(), Tape::default());
+    let (Some(old), Some(new)) = (old.read(&before.bytes), new.read(&now.bytes)) else { return false };
+    GRANTING.iter().all(|name| text_of(&old, name) == text_of(&new, name))
+}
+
+/// The JSON of a field of an object.
+fn text_of<'t>(tree: &TextTree<'t>, name: &str) -> Option<&'t str> {
+    tree.field(TextTree::ROOT, name).map(|field| tree.text(field))
 }
 
 /// An object that can't be decoded grants nothing.
@@ -135,9 +162,95 @@ impl Authorizer for StoredPolicy {
         let snapshots = self.snapshots().await?;
         if !self.is_seen(&snapshots) {
             let mut seen = LoadedRoles::clone(&self.current().0);
-            seen.take_in(snapshots);
+            work::essential(|| seen.take_in(snapshots));
             *self.seen.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(seen);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::ResourceAttributes;
+    use crate::processor::{ExpectedWork, Processor, metered};
+    use crate::registry::{Body, FieldValidation, Format, Registry, UpdateRequest, Warnings, fixture};
+
+    /// To decode them takes far more steps than those after which a request may be ended.
+    const SUBJECTS: usize = 2_000;
+
+    /// Binds the users `u0` to `u{subjects}` to a role that may read pods, under a label.
+    async fn bind(registry: &Registry, label: &str, subjects: usize) {
+        let subjects: Vec<_> = (0..subjects).map(|at| format!(r#"{{"kind":"User","name":"u{at}"}}"#)).collect();
+        let binding = format!(
+            r#"{{"metadata":{{"name":"b","labels":{{"l":"{label}"}}}},"subjects":[{}],
+               "roleRef":{{"apiGroup":"{GROUP}","kind":"ClusterRole","name":"r"}}}}"#,
+            subjects.join(",")
+        );
+        put(registry, "clusterrolebindings", "b", binding).await;
+    }
+
+    async fn put(registry: &Registry, plural: &str, name: &str, text: String) {
+        let mut target = fixture::target(registry, GROUP, plural).await;
+        target.name = name.to_owned();
+        let request = UpdateRequest {
+            body: Body { bytes: text.into_bytes().into(), format: Format::Json },
+            field_validation: FieldValidation::Ignore,
+            manager: "test".to_owned(),
+            dry_run: false,
+            options: Default::default(),
+        };
+        registry
+            .update(&target, &UserInfo::unsecured(), &request, &mut Warnings::default())
+            .await
+            .expect("it is valid");
+    }
+
+    async fn serve_roles() -> (Arc<Registry>, StoredPolicy) {
+        let registry = fixture::registry().await;
+        let role = r#"{"metadata":{"name":"r"},"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}]}"#;
+        put(&registry, "clusterroles", "r", role.to_owned()).await;
+        let policy = StoredPolicy::new(registry.storage.clone());
+        (registry, policy)
+    }
+
+    /// How many objects are decoded to take in what has changed.
+    async fn decoded(policy: &StoredPolicy) -> usize {
+        let before = json::tally::decoded();
+        policy.refresh().await.expect("the roles can be read");
+        json::tally::decoded() - before
+    }
+
+    async fn may_read(policy: &StoredPolicy, user: &str) -> bool {
+        let wanted = ResourceAttributes { verb: "get", resource: "pods", ..ResourceAttributes::default() };
+        let user = UserInfo::authenticated(user, Vec::new());
+        policy.authorize(&user, &Attributes::Resource(wanted)).await.is_allowed()
+    }
+
+    #[tokio::test]
+    async fn what_changes_nothing_of_who_may_do_what_is_not_decoded() {
+        let (registry, policy) = serve_roles().await;
+        bind(&registry, "a", 2).await;
+        assert_eq!(decoded(&policy).await, 2);
+        assert!(may_read(&policy, "u1").await);
+        bind(&registry, "b", 2).await;
+        assert_eq!(decoded(&policy).await, 0);
+        assert!(may_read(&policy, "u1").await);
+        bind(&registry, "b", 1).await;
+        assert_eq!(decoded(&policy).await, 1);
+        assert!(may_read(&policy, "u0").await && !may_read(&policy, "u1").await);
+        put(&registry, "clusterroles", "r", r#"{"metadata":{"name":"r"},"rules":[]}"#.to_owned()).await;
+        assert_eq!(decoded(&policy).await, 1);
+        assert!(!may_read(&policy, "u0").await);
+    }
+
+    #[tokio::test]
+    async fn what_everybody_waits_for_is_not_ended_with_its_request() {
+        let (registry, policy) = serve_roles().await;
+        bind(&registry, "a", SUBJECTS).await;
+        let share = Processor::default().share("jane", "a kind", ExpectedWork::Short);
+        share.cancel();
+        assert!(metered(&share, policy.refresh()).await.is_ok());
+        assert!(may_read(&policy, "u1").await);
     }
 }

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use axum::body::Body;
 use hyper::body::Incoming;
+use hyper::header::{self, HeaderValue};
 use hyper::service::service_fn;
-use hyper::{Method, Request, Response};
+use hyper::{Method, Request, Response, StatusCode, Version};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -36,6 +37,9 @@ const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 const HEADERS_READ_MAX: Duration = Duration::from_secs(32);
 const HEADERS_SIZE_BYTES_MAX: usize = 1 << 20;
 const HEADERS_COUNT_MAX: usize = 1000;
+/// From this length of a request's head on, its connection of HTTP/1 is closed after the answer: the library would keep
+/// the buffer that the head was read into.
+const HEAD_KEPT_BYTES_MAX: usize = 64 << 10;
 /// The number of streams that client-go opens on one connection before it opens a second one.
 const STREAMS_MAX: u32 = 1000;
 /// The limit of unread bytes of one body, and of all bodies on a connection.
@@ -321,6 +325,7 @@ impl<S: Service> Connection<S> {
         listener: &ListenerKind,
     ) -> impl Future<Output = Result<Response<Body>, Infallible>> + use<S> {
         request.extensions_mut().insert(self.stopping.clone());
+        let is_last = leaves_large_buffer(&request);
         let (service, gate) = (self.service.clone(), self.gate.clone());
         let (backlog, listener) = (backlog.clone(), listener.clone());
         async move {
@@ -339,9 +344,19 @@ impl<S: Service> Connection<S> {
             if let Some(origin) = origin {
                 cors::allow(origin, &mut answer);
             }
+            if is_last && answer.status() != StatusCode::SWITCHING_PROTOCOLS {
+                answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            }
             Ok(answer)
         }
     }
+}
+
+/// Whether a connection would keep a large buffer after a request.
+fn leaves_large_buffer(request: &Request<Incoming>) -> bool {
+    let of_path = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
+    let of_headers = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len());
+    request.version() < Version::HTTP_2 && of_path + of_headers.sum::<usize>() > HEAD_KEPT_BYTES_MAX
 }
 
 /// How long a connection may stay open without a request.
@@ -412,6 +427,11 @@ mod tests {
 
     /// When a connection over TLS is closed on which `sent` is all that comes.
     async fn closed_after(sent: &[u8]) -> Duration {
+        answered_and_closed_after(sent).await.1
+    }
+
+    /// All that such a connection answers, and when it is closed.
+    async fn answered_and_closed_after(sent: &[u8]) -> (String, Duration) {
         let app = Router::new().fallback(async || "ok");
         let connections = Connections::new(app, Gate::new(Arc::new(Tokens::default())), 1);
         let connection = connections.connection();
@@ -421,7 +441,20 @@ mod tests {
         theirs.write_all(sent).await.expect("it is read");
         let mut answer = Vec::new();
         theirs.read_to_end(&mut answer).await.expect("it is closed");
-        started.elapsed()
+        (String::from_utf8_lossy(&answer).into_owned(), started.elapsed())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_read_a_large_head_is_not_kept() {
+        for (path, code) in [("/livez", 200), ("/version", 401)] {
+            for (length, is_kept) in [(60_000, true), (70_000, false), (420_000, false)] {
+                let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\nX-A: {}\r\n\r\n", "a".repeat(length));
+                let (answer, closed) = answered_and_closed_after(request.as_bytes()).await;
+                assert!(answer.starts_with(&format!("HTTP/1.1 {code} ")), "{answer}");
+                assert_eq!(!answer.contains("connection: close\r\n"), is_kept, "{length} bytes: {answer}");
+                assert_eq!(!closed.is_zero(), is_kept, "{length} bytes");
+            }
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -104,7 +104,7 @@ impl Forms {
         Ok(bytes)
     }
 
-    /// Drops what is not in use. Does not block, as the view is locked meanwhile.
+    /// Drops what is not in use. Does not block.
     pub(super) fn forget(&self) {
         self.is_old.store(true, Ordering::Relaxed);
         match self.made.try_lock() {

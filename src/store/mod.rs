@@ -26,7 +26,8 @@
 //! - Derived bytes are kept with the row, by served version and schema generation; if deriving changes nothing, they
 //!   are the stored bytes themselves.
 //! - The event of a change is encoded once for all watches of the same form (`forms`), and kept while the change is one
-//!   of the newest.
+//!   of the newest. So is what selectors see of its states; and whether it redefines a kind is found out once
+//!   (`findings`).
 //! - Compaction removes, in small steps between writes, rows superseded more than five minutes ago. Older watches and
 //!   tokens get 410. Free space beyond a quarter of the file is returned to the system (`auto_vacuum = INCREMENTAL`).
 //! - A batch is decided on the state of the view, if that has the collections it touches (`View::foresee`), and is then
@@ -54,6 +55,7 @@ pub mod copy;
 mod database;
 mod encoded;
 mod feed;
+mod findings;
 mod forms;
 mod health;
 mod interned;
@@ -88,6 +90,7 @@ pub use encoded::Encoded;
 #[cfg(test)]
 pub(crate) use encoded::tally;
 pub use feed::{Feed, Moment};
+pub use findings::{ChangeFindings, Selectable, SelectableText};
 pub use forms::ClientForm;
 pub use interned::interned;
 pub use log::LogWatch;

@@ -7,7 +7,6 @@ use sqlx::{ColumnIndex, Decode, Row, Type};
 
 use crate::meta::Revision;
 
-use super::forms::Forms;
 use super::interned::interned;
 use super::{Change, Collection, StoreError, Stored};
 
@@ -139,7 +138,7 @@ pub(super) fn read_change<'r>(row: &'r impl LogRow<'r>) -> Result<Change, StoreE
         (Some(previous), true) => Arc::clone(previous),
         _ => after,
     };
-    Ok(Change { revision, object, previous, deleted, forms: Forms::default() })
+    Ok(Change::new(revision, object, previous, deleted))
 }
 
 /// A row of the log from its state, its collection, and whether the scan was looking for it.

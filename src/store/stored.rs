@@ -11,6 +11,7 @@ use crate::work;
 
 use super::Encoded;
 use super::encoded::{Splice, metadata_field};
+use super::findings::ChangeFindings;
 use super::forms::Forms;
 
 /// How many derived forms of a state are kept.
@@ -178,9 +179,22 @@ pub struct Change {
     pub deleted: bool,
     /// The events that watches send for it.
     pub forms: Forms,
+    /// What they find out about it.
+    pub findings: ChangeFindings,
 }
 
 impl Change {
+    /// A change that no watch has seen.
+    pub(super) fn new(revision: Revision, object: Arc<Stored>, previous: Option<Arc<Stored>>, deleted: bool) -> Self {
+        Change { revision, object, previous, deleted, forms: Forms::default(), findings: ChangeFindings::default() }
+    }
+
+    /// Drops what was made for watches: most have sent it. Does not block, as the view is locked meanwhile.
+    pub(super) fn forget(&self) {
+        self.forms.forget();
+        self.findings.forget();
+    }
+
     /// The size of the state that the change replaced or removed.
     pub(super) fn left_behind_bytes(&self) -> usize {
         self.previous.as_ref().map_or(0, |previous| previous.bytes.len())

@@ -13,7 +13,6 @@ use crate::meta::Revision;
 
 use super::batch::{Foreseen, LiveKey, keys_of};
 use super::changes::{Applied, ChangeEvent, LogPage, Newest};
-use super::forms::Forms;
 use super::objects::Objects;
 use super::snapshot::Snapshot;
 use super::{Change, Collection, Stored, Write};
@@ -489,11 +488,11 @@ impl Loaded {
         let change = match (stored, previous) {
             (Some(stored), previous) => {
                 self.object_bytes += stored.bytes.len();
-                Change { revision, object: stored, previous, deleted: false, forms: Forms::default() }
+                Change::new(revision, stored, previous, false)
             }
             (None, Some(previous)) => {
                 let object = Arc::clone(&previous);
-                Change { revision, object, previous: Some(previous), deleted: true, forms: Forms::default() }
+                Change::new(revision, object, Some(previous), true)
             }
             // Nothing existed before or after: the store makes no such change.
             (None, None) => return,
@@ -506,7 +505,7 @@ impl Loaded {
         self.recent.push_back(Arc::new(change));
         let told = self.recent.len().checked_sub(WITH_FORMS_MAX + 1).and_then(|at| self.recent.get(at));
         if let Some(told) = told {
-            told.forms.forget();
+            told.forget();
         }
         // The newest stays, however large: the watches are about to read it.
         while self.recent.len() > RECENT_MAX || self.recent.len() > 1 && self.recent_bytes > RECENT_BYTES_MAX {

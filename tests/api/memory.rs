@@ -292,6 +292,33 @@ fn what_is_there_already_is_told_to_as_many_slow_watches_as_there_is_memory_for(
 }
 
 #[test]
+fn watches_with_long_selectors_are_as_many_as_there_is_memory_for() {
+    const WATCHES: usize = 120;
+    const TERMS: usize = 10_000;
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--memory-limit", "96Mi"]);
+    let selector: Vec<String> = (0..TERMS).map(|at| format!("!{at:x}")).collect();
+    let request =
+        format!("GET {CONFIG_MAPS}?watch=1&labelSelector={} HTTP/1.1\r\nHost: localhost\r\n\r\n", selector.join(","));
+    let mut answers = Vec::new();
+    let watches: Vec<_> = (0..WATCHES)
+        .map(|_| {
+            let mut stream = TcpStream::connect(server.plain).expect("the server listens");
+            stream.write_all(request.as_bytes()).expect("the server reads");
+            let mut head = [0; 12];
+            stream.read_exact(&mut head).expect("it is answered");
+            answers.push(String::from_utf8_lossy(&head).into_owned());
+            stream
+        })
+        .collect();
+    // Half of the memory is for watches, and each of these takes nearly half a MiB.
+    let begun = answers.iter().filter(|answer| answer.ends_with("200")).count();
+    assert!((40..100).contains(&begun), "{begun} watches");
+    assert!(answers[begun..].iter().all(|answer| answer.ends_with("429")), "{answers:?}");
+    drop(watches);
+}
+
+#[test]
 fn the_limit_holds_under_large_bodies_lists_and_slow_watches() {
     let folder = Folder::for_test();
     let server = serve_ships(&folder, &["--memory-limit", "96Mi"]);

@@ -4,12 +4,12 @@
 
 mod plan;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use self::plan::{ObservedDaemonSet, hold_back, new_pod, node_of, plan, status_of};
+use self::plan::{ObservedDaemonSet, allowed, hold_back, new_pod, node_of, plan, status_of};
 use super::back_off::BackOff;
-use super::client::{Client, Kind, NODES, PODS, is_going, key_of, sooner};
+use super::client::{Client, Kind, NODES, PODS, is_going, key_of, read, sooner};
 use super::family::{self, Family};
 use super::history::{self, POD_HASH};
 use super::pod_control::{create_pods, delete_pods};
@@ -17,7 +17,7 @@ use super::queue::Progress;
 use super::reconcile::Reconciler;
 use super::workload::{ControllerContext, Running};
 use crate::meta::Status;
-use crate::store::{ChangeEvent, Collection};
+use crate::store::{ChangeEvent, Collection, Stored};
 use crate::value::Value;
 
 const SETS: Kind = Kind("apps", "daemonsets");
@@ -63,7 +63,9 @@ impl Reconciler for DaemonSets {
         let Some(set) = self.client.get(SETS, key).await? else { return Ok(Progress::Done) };
         let Some(selector) = family::selector(&set).filter(|_| !is_going(&set)) else { return Ok(Progress::Done) };
         let found = self.family.claimed(&self.client, &set, &selector).await?;
-        let nodes = self.client.list(NODES, "", |_| true).await?;
+        let nodes = self.client.stored(NODES, "", |_| true).await?;
+        let verdict = |node: Arc<Stored>| Ok((Arc::clone(&node.key), allowed(&set, &read(&node)?)));
+        let nodes = nodes.into_iter().map(verdict).collect::<Result<BTreeMap<_, _>, Status>>()?;
         let revisions = history::revisions(&self.client, TYPE, &set).await?;
         let hash = revisions.last().map(history::hash_of).unwrap_or_default().to_owned();
         let seen = ObservedDaemonSet::new(&set, &nodes, &found, &hash, self.client.now());

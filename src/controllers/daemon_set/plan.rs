@@ -5,6 +5,7 @@
 //! Source: `pkg/controller/daemon` of Kubernetes 1.37.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -67,7 +68,7 @@ pub(super) struct ObservedDaemonSet<'s> {
 
 /// Whether a DaemonSet may have a pod on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum NodeVerdict {
+pub(super) enum NodeVerdict {
     Yes,
     /// Existing pods may stay.
     ToStay,
@@ -75,7 +76,7 @@ enum NodeVerdict {
 }
 
 /// Whether a node allows a pod of a DaemonSet.
-fn allowed(set: &Value, node: &Value) -> NodeVerdict {
+pub(super) fn allowed(set: &Value, node: &Value) -> NodeVerdict {
     let spec = set.at(&["spec", "template", "spec"]).unwrap_or(&Value::Null);
     let labels = node.at(&["metadata", "labels"]).and_then(Value::as_object).cloned().unwrap_or_default();
     let name = node.str_at(&["metadata", "name"]);
@@ -265,9 +266,15 @@ fn surge_over<'s>(seen: &ObservedDaemonSet<'s>, most: i64, plan: &mut DaemonPlan
 }
 
 impl<'s> ObservedDaemonSet<'s> {
-    pub fn new(set: &'s Value, nodes: &'s [Value], found: &'s [Value], hash: &'s str, now: Timestamp) -> Self {
-        let nodes = nodes.iter().map(|node| (node.str_at(&["metadata", "name"]), allowed(set, node)));
-        ObservedDaemonSet { set, nodes: nodes.collect(), pods: by_node(found), hash, now }
+    pub fn new(
+        set: &'s Value,
+        nodes: &'s BTreeMap<Arc<str>, NodeVerdict>,
+        found: &'s [Value],
+        hash: &'s str,
+        now: Timestamp,
+    ) -> Self {
+        let nodes = nodes.iter().map(|(name, verdict)| (&**name, *verdict)).collect();
+        ObservedDaemonSet { set, nodes, pods: by_node(found), hash, now }
     }
 
     /// The names of the nodes that must have a pod.
@@ -370,6 +377,10 @@ mod tests {
         ))
     }
 
+    fn verdicts(set: &Value, nodes: &[Value]) -> BTreeMap<Arc<str>, NodeVerdict> {
+        nodes.iter().map(|node| (node.str_at(&["metadata", "name"]).into(), allowed(set, node))).collect()
+    }
+
     fn planned(nodes: &[Value], found: &[Value]) -> (Vec<String>, Vec<String>) {
         planned_of(&set(), nodes, found)
     }
@@ -377,7 +388,8 @@ mod tests {
     /// The nodes that get a pod, and the pods to delete.
     fn planned_of(set: &Value, nodes: &[Value], found: &[Value]) -> (Vec<String>, Vec<String>) {
         let now = "2026-01-01T00:01:00Z".parse().expect("a time");
-        let seen = ObservedDaemonSet::new(set, nodes, found, "new", now);
+        let nodes = verdicts(set, nodes);
+        let seen = ObservedDaemonSet::new(set, &nodes, found, "new", now);
         let plan = plan(&seen);
         let owned = |name: &&str| (*name).to_owned();
         (plan.create.iter().map(owned).collect(), plan.delete.keys().map(owned).collect())
@@ -405,6 +417,7 @@ mod tests {
             pod.make_object().insert("status", read("{phase: Failed}"));
             pod
         });
+        let nodes = verdicts(&set, &nodes);
         let mut failures = BackOff::new(1, 60);
         let mut at = |millis: i64| {
             let start: Timestamp = "2026-01-01T00:00:00Z".parse().expect("a time");
@@ -467,7 +480,7 @@ mod tests {
         let (set, nodes) = (set(), ["a", "b"].map(|name| node(name, "")));
         let found = [pod("p", "a", "new")];
         let now = "2026-01-01T00:01:00Z".parse().expect("a time");
-        let (status, _) = status_of(&ObservedDaemonSet::new(&set, &nodes, &found, "new", now));
+        let (status, _) = status_of(&ObservedDaemonSet::new(&set, &verdicts(&set, &nodes), &found, "new", now));
         let counts = ["desiredNumberScheduled", "currentNumberScheduled", "numberReady", "numberUnavailable"];
         assert_eq!(counts.map(|count| int_at(&status, &[count])), [2, 1, 1, 1]);
     }
@@ -477,7 +490,7 @@ mod tests {
         let (set, nodes) = (set(), [node("a", "taints: [{key: k, effect: NoSchedule}]"), node("b", "")]);
         let found = [pod("p", "a", "new"), pod("q", "b", "old")];
         let now = "2026-01-01T00:01:00Z".parse().expect("a time");
-        let (status, _) = status_of(&ObservedDaemonSet::new(&set, &nodes, &found, "new", now));
+        let (status, _) = status_of(&ObservedDaemonSet::new(&set, &verdicts(&set, &nodes), &found, "new", now));
         let counts = ["desiredNumberScheduled", "numberMisscheduled", "numberAvailable", "updatedNumberScheduled"];
         assert_eq!(counts.map(|count| int_at(&status, &[count])), [1, 1, 1, 0]);
     }

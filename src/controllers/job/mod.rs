@@ -17,10 +17,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::future::join_all;
 use jiff::Timestamp;
 
-use super::client::{Client, JOBS, PODS, is_going};
+use super::client::{Client, JOBS, PODS, is_going, read};
 use super::conditions;
 use super::family::{self, Family};
 use super::finalizers;
+use super::first_error::FirstError;
 use super::pod_control::{create_pods, delete_pods};
 use super::pods;
 use super::queue::Progress;
@@ -79,8 +80,13 @@ impl Jobs {
     /// Removes the finalizers from pods of a job that is gone.
     async fn let_go_of(&self, key: &str) -> Result<Progress, Status> {
         let Some((namespace, name)) = key.split_once('/') else { return Ok(Progress::Done) };
-        let of_job = self.client.list(PODS, namespace, |stored| stored.label(JOB_NAME) == Some(name)).await?;
-        self.release(of_job.iter()).await.map(|()| Progress::Done)
+        let of_job = self.client.stored(PODS, namespace, |stored| stored.label(JOB_NAME) == Some(name)).await?;
+        let mut failed = FirstError::default();
+        for stored in of_job {
+            let pod = read(&stored)?;
+            failed.keep(self.release([&pod].into_iter()).await);
+        }
+        failed.end().map(|()| Progress::Done)
     }
 
     /// Removes the finalizers from pods that are being counted.

@@ -44,7 +44,7 @@ impl Budget {
 }
 
 /// The keys of the pods that violate a budget if all of `pods` are removed, in order.
-pub(super) fn broken_by(pods: &[Pod], budgets: &BTreeMap<String, Budget>) -> BTreeSet<String> {
+pub(super) fn broken_by(pods: &[&Pod], budgets: &BTreeMap<String, Budget>) -> BTreeSet<String> {
     let mut budgets: Vec<(&Budget, i64)> = budgets.values().map(|budget| (budget, budget.allowed)).collect();
     let mut broken = BTreeSet::new();
     for pod in pods {

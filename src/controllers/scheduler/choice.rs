@@ -4,7 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use super::filter::{PendingPod, counts_by_domain, fits, in_domain, is_about, selector_of};
+use super::filter::fits;
+use super::neighbours::Neighbours;
+use super::pending::PendingPod;
 use super::pod::Pod;
 use super::refusal::{CONFLICT, Refused, never};
 use super::state::{Awaits, NodeInfo, State};
@@ -12,7 +14,7 @@ use crate::controllers::nodes;
 use crate::value::Value;
 
 /// How good a node is for a pod: its preferences, few pods of the same controller, much free capacity.
-fn score(wanted: &PendingPod<'_>, node: &NodeInfo, state: &State) -> f64 {
+fn score(wanted: &PendingPod<'_>, node: &NodeInfo, near: &Neighbours<'_>) -> f64 {
     let weight = |term: &Value| term.get("weight").and_then(Value::as_i64).unwrap_or_default();
     let preferred = wanted.affinity("nodeAffinity", "preferred").iter();
     let preferred = preferred.filter(|term| {
@@ -20,24 +22,12 @@ fn score(wanted: &PendingPod<'_>, node: &NodeInfo, state: &State) -> f64 {
         nodes::matches_term(preference, &node.name, &node.labels)
     });
     let mut score: i64 = preferred.map(weight).sum();
-    for (kind, sign) in [("podAffinity", 1), ("podAntiAffinity", -1)] {
-        for term in wanted.affinity(kind, "preferred") {
-            let inner = term.get("podAffinityTerm").unwrap_or(&Value::Null);
-            let domain = in_domain(inner.str_at(&["topologyKey"]), node, state);
-            let about = |pod: &&Pod| is_about(inner, &wanted.pod.namespace, pod, state);
-            let count = domain.iter().flat_map(|other| other.pods.values()).filter(about).count();
-            score += sign * weight(term) * count as i64;
-        }
-    }
+    score += near.attraction(node);
     let tolerations = wanted.object.items_at(&["spec", "tolerations"]);
     if nodes::untolerated(&node.taints, tolerations, &["PreferNoSchedule"]).is_some() {
         score -= 300;
     }
-    for constraint in wanted.object.items_at(&["spec", "topologySpreadConstraints"]) {
-        let counts = counts_by_domain(wanted, constraint, &selector_of(constraint), node, state);
-        let domain = node.labels.get(constraint.str_at(&["topologyKey"])).and_then(Value::as_str);
-        score -= 200 * domain.and_then(|domain| counts.get(domain)).copied().unwrap_or_default();
-    }
+    score -= 200 * near.spreads.iter().filter_map(|spread| spread.count_of(node)).sum::<i64>();
     // This counts less than a regular preference with weight 100.
     let alike = |pod: &&Pod| !pod.owner.is_empty() && pod.owner == wanted.pod.owner;
     score -= 50 * node.pods.values().filter(alike).count() as i64;
@@ -59,11 +49,12 @@ pub(super) fn choose(wanted: &PendingPod<'_>, state: &State) -> Result<String, B
     let mut refused = BTreeMap::new();
     let mut best: Option<(f64, &NodeInfo)> = None;
     let has_conflict = nodes::has_conflicting_names(wanted.spec());
+    let near = Neighbours::of(wanted, state);
     for node in state.nodes() {
-        let outcome = if has_conflict { never(Awaits::NODE, CONFLICT) } else { fits(wanted, node, state) };
+        let outcome = if has_conflict { never(Awaits::NODE, CONFLICT) } else { fits(wanted, node, &near, state) };
         match outcome {
             Ok(()) => {
-                let score = score(wanted, node, state);
+                let score = score(wanted, node, &near);
                 if best.is_none_or(|(known, _)| score > known) {
                     best = Some((score, node));
                 }

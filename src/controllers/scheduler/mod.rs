@@ -6,10 +6,13 @@
 //!
 //! Source: kube-scheduler of Kubernetes 1.37, whose plugins, reasons and events these are.
 
+mod term;
 mod pod;
 mod budget;
 mod state;
 mod refusal;
+mod pending;
+mod neighbours;
 mod filter;
 mod choice;
 mod preemption;
@@ -17,7 +20,7 @@ mod preemption;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use self::budget::Budget;
-use self::filter::PendingPod;
+use self::pending::PendingPod;
 use self::state::{Awaits, Event, State, Waiting, asked};
 use super::client::{Client, Kind, NODES, PODS, int_at, is_going, key_of, place};
 use super::pods;

@@ -1,7 +1,8 @@
 //! What the scheduler needs to know of a pod.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
+use super::term::Term;
 use crate::controllers::client::{controller_of, is_going, key_of};
 use crate::kinds::pod_object::sum_of_containers;
 use crate::meta::quantity::Quantity;
@@ -21,7 +22,7 @@ pub(super) struct Pod {
     pub ports: Vec<(String, String, i64)>,
     pub priority: i64,
     /// Its required anti-affinity.
-    pub repels: Vec<Value>,
+    pub repels: Vec<Term>,
     /// The uid of its controller.
     pub owner: String,
     pub is_going: bool,
@@ -33,14 +34,15 @@ impl Pod {
         let repels = ["affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
         let owner = controller_of(pod);
         let labels = pod.at(&["metadata", "labels"]).and_then(Value::as_object);
+        let namespace = pod.str_at(&["metadata", "namespace"]);
         Pod {
             key: key_of(pod),
-            namespace: pod.str_at(&["metadata", "namespace"]).to_owned(),
+            namespace: namespace.to_owned(),
             labels: labels.cloned().unwrap_or_default(),
             requests: requests(spec),
             ports: ports(spec),
             priority: spec.get("priority").and_then(Value::as_i64).unwrap_or_default(),
-            repels: spec.items_at(&repels).to_vec(),
+            repels: spec.items_at(&repels).iter().map(|term| Term::of(term, namespace)).collect(),
             owner: owner.map(|owner| owner.str_at(&["uid"]).to_owned()).unwrap_or_default(),
             is_going: is_going(pod),
         }
@@ -48,6 +50,11 @@ impl Pod {
 
     pub fn label(&self, name: &str) -> Option<&str> {
         self.labels.get(name).and_then(Value::as_str)
+    }
+
+    /// Whether a term of another pod is about it. `namespaces` are the labels of namespaces.
+    pub fn is_meant_by(&self, term: &Term, namespaces: &HashMap<String, Map>) -> bool {
+        term.is_about((&self.namespace, namespaces.get(&self.namespace)), |name| self.label(name))
     }
 
     /// Whether it is equivalent for the affinity of other pods.

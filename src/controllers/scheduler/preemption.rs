@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::budget::broken_by;
-use super::filter::{PendingPod, fits};
+use super::filter::fits;
+use super::neighbours::Neighbours;
+use super::pending::PendingPod;
 use super::pod::Pod;
 use super::refusal::Refused;
-use super::state::State;
+use super::state::{NodeInfo, State};
 
 /// The cost of making room on a node.
 struct Loss {
@@ -28,35 +30,55 @@ pub(super) fn victims(
     refused: &BTreeMap<String, Refused>,
     state: &State,
 ) -> Option<(String, Vec<String>)> {
+    let mut near = Neighbours::of(wanted, state);
     let mut best: Option<Loss> = None;
     for (name, _) in refused.iter().filter(|(_, why)| why.may_be_preempted) {
         let Some(node) = state.nodes.get(name) else { continue };
-        let mut without = node.clone();
-        let is_less = |pod: &&Pod| pod.priority < wanted.pod.priority;
-        let mut less: Vec<Pod> = node.pods.values().filter(is_less).cloned().collect();
-        less.iter().for_each(|pod| _ = without.remove(&pod.key));
-        if less.is_empty() || fits(wanted, &without, state).is_err() {
+        let mut less: Vec<&Pod> = node.pods.values().filter(|pod| pod.priority < wanted.pod.priority).collect();
+        if less.is_empty() {
             continue;
         }
         less.sort_by_key(|pod| std::cmp::Reverse(pod.priority));
         let breaking = broken_by(&less, &state.budgets);
         less.sort_by_key(|pod| !breaking.contains(&pod.key));
-        let mut gone = Vec::new();
-        for pod in less {
-            let (key, priority) = (pod.key.clone(), pod.priority);
-            without.add(pod);
-            if fits(wanted, &without, state).is_err() {
-                without.remove(&key);
-                gone.push((priority, key));
-            }
-        }
-        let most = gone.iter().map(|(priority, _)| *priority).max().unwrap_or(i64::MIN);
-        let broken = gone.iter().filter(|(_, key)| breaking.contains(key)).count();
-        let keys: Vec<String> = gone.into_iter().map(|(_, key)| key).collect();
+        near.count(node, less.iter().copied(), -1);
+        let gone = not_spared(wanted, node, &less, &mut near, state);
+        near.count(node, gone.as_ref().unwrap_or(&less).iter().copied(), 1);
+        let Some(gone) = gone else { continue };
+        let most = gone.iter().map(|pod| pod.priority).max().unwrap_or(i64::MIN);
+        let broken = gone.iter().filter(|pod| breaking.contains(&pod.key)).count();
+        let keys: Vec<String> = gone.iter().map(|pod| pod.key.clone()).collect();
         let price = (broken, most, keys.len());
         if best.as_ref().is_none_or(|known| price < known.price) {
             best = Some(Loss { price, node: name.clone(), keys });
         }
     }
     best.map(|loss| (loss.node, loss.keys))
+}
+
+/// Which of the pods `less` on a node can't stay there beside the wanted one: each that can is spared, in this order.
+/// `None` if it does not even fit without all of them.
+///
+/// In `near` they are not counted; afterwards, those that are spared are.
+fn not_spared<'s>(
+    wanted: &PendingPod<'_>,
+    node: &'s NodeInfo,
+    less: &[&'s Pod],
+    near: &mut Neighbours<'s>,
+    state: &State,
+) -> Option<Vec<&'s Pod>> {
+    let mut without = node.clone();
+    less.iter().for_each(|pod| _ = without.remove(&pod.key));
+    fits(wanted, &without, near, state).ok()?;
+    let mut gone = Vec::new();
+    for pod in less {
+        without.add((*pod).clone());
+        near.count(node, [*pod].into_iter(), 1);
+        if fits(wanted, &without, near, state).is_err() {
+            without.remove(&pod.key);
+            near.count(node, [*pod].into_iter(), -1);
+            gone.push(*pod);
+        }
+    }
+    Some(gone)
 }

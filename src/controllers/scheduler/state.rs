@@ -33,6 +33,10 @@ impl NodeInfo {
         self.allocatable = amounts.map(|(name, amount)| (name.to_owned(), parse(name, amount))).collect();
     }
 
+    pub fn label(&self, name: &str) -> Option<&str> {
+        self.labels.get(name).and_then(Value::as_str)
+    }
+
     pub fn add(&mut self, pod: Pod) {
         self.remove(&pod.key);
         for (name, amount) in &pod.requests {
@@ -143,7 +147,7 @@ pub(super) enum Event {
 /// Everything.
 #[derive(Debug, Default)]
 pub(super) struct State {
-    /// By name. Pods may be bound to a node before that is known.
+    /// By name. Pods may be bound to a node before that is known; one that does not exist is kept while it has pods.
     pub nodes: BTreeMap<String, NodeInfo>,
     /// Those of `nodes` that exist.
     pub known: BTreeSet<String>,
@@ -241,8 +245,13 @@ impl State {
     pub fn take_away(&mut self, key: &str) -> bool {
         self.nominated.remove(key);
         self.assumed.remove(key);
-        let Some(node) = self.places.remove(key) else { return false };
-        self.nodes.get_mut(&node).is_some_and(|node| node.remove(key).is_some())
+        let Some(name) = self.places.remove(key) else { return false };
+        let Some(node) = self.nodes.get_mut(&name) else { return false };
+        let was_there = node.remove(key).is_some();
+        if node.pods.is_empty() && !self.known.contains(&name) {
+            self.nodes.remove(&name);
+        }
+        was_there
     }
 
     /// The nodes that exist.
@@ -280,6 +289,31 @@ mod tests {
         over.make_object().insert("status", read("{phase: Succeeded}"));
         assert_eq!([Some(&over), None].map(|pod| state.take_in_pod("d/p", pod)), [Some(Event::PodGone), None]);
         assert_eq!(used(&state)["cpu"], 0);
+    }
+
+    #[test]
+    fn a_node_that_does_not_exist_is_forgotten_with_its_last_pod() {
+        let mut state = State::default();
+        let pod = |name: &str, node: &str| {
+            read(&format!("metadata: {{name: {name}, namespace: d}}\nspec: {{nodeName: {node}}}"))
+        };
+        for name in ["p", "q"] {
+            state.take_in_pod(&format!("d/{name}"), Some(&pod(name, "nowhere")));
+        }
+        state.take_in_pod("d/p", None);
+        assert!(state.nodes.contains_key("nowhere"));
+        // It is bound elsewhere.
+        state.take_in_pod("d/q", Some(&pod("q", "elsewhere")));
+        assert_eq!(state.nodes.keys().collect::<Vec<_>>(), ["elsewhere"]);
+        state.take_in_pod("d/q", None);
+        assert!(state.nodes.is_empty());
+        // One that exists stays, until it is gone, too.
+        state.take_in_node("here", Some(&read("metadata: {name: here}")));
+        state.take_in_pod("d/p", Some(&pod("p", "here")));
+        state.take_in_pod("d/p", None);
+        assert!(state.nodes.contains_key("here"));
+        state.take_in_node("here", None);
+        assert!(state.nodes.is_empty());
     }
 
     /// One pod for each thing that pods wait for.

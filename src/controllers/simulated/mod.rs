@@ -29,6 +29,7 @@ use self::node::AddressBlock;
 use self::pod::Step;
 use self::template::TemplateContext;
 use super::client::{Client, NODES, PODS, written};
+use super::first_error::FirstError;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
 use super::workload::{ControllerContext, Running};
@@ -66,6 +67,8 @@ struct Nodes {
 struct SimulatedNode {
     block: AddressBlock,
     used: BTreeSet<Ipv4Addr>,
+    /// Whether the pods that were bound to it before it was known are all begun.
+    has_begun: bool,
 }
 
 impl Simulated {
@@ -97,18 +100,18 @@ impl Simulated {
         if !simulated::is_simulated(&node) {
             return Ok(Progress::Done);
         }
-        let (is_first, block) = {
+        let (has_begun, block) = {
             let mut nodes = self.nodes();
             nodes.made.insert(name.to_owned());
-            (!nodes.known.contains_key(name), nodes.block_of(name, self.pods_max()))
+            let block = nodes.block_of(name, self.pods_max());
+            (nodes.known.get(name).is_some_and(|node| node.has_begun), block)
         };
         let status = node::status_of(&node, &self.plan.capacity, &block, &now);
         self.client.update_status(NODES, &node, status).await?;
-        if is_first {
-            self.begin_pods_of(name).await?;
-        }
+        let begun = if has_begun { Ok(()) } else { self.begin_pods_of(name).await };
         let addresses = Addresses { host: block.node, pod: block.node };
-        Ok(self.follow(&self.stages_of_nodes, name, &node, addresses).await?.unwrap_or(Progress::Done))
+        let progress = self.follow(&self.stages_of_nodes, name, &node, addresses).await?.unwrap_or(Progress::Done);
+        begun.map(|()| progress)
     }
 
     /// Moves a node or a pod through its stages; `None` if it is in none.
@@ -128,9 +131,12 @@ impl Simulated {
         let mark = format!("\"nodeName\":{}", json::encode_to_string(&Value::from(node)));
         let mark = mark.as_bytes();
         let has_mark = |bytes: &[u8]| memmem::find(bytes, mark).is_some();
-        for pod in self.client.list(PODS, "", |stored| has_mark(&stored.bytes)).await? {
-            self.reconcile_pod(&super::client::key_of(&pod)).await?;
+        let mut failed = FirstError::default();
+        for pod in self.client.stored(PODS, "", |stored| has_mark(&stored.bytes)).await? {
+            failed.keep(self.reconcile_pod(&pod.key).await);
         }
+        failed.end()?;
+        _ = self.nodes().known.get_mut(node).map(|node| node.has_begun = true);
         Ok(())
     }
 
@@ -167,7 +173,8 @@ impl Nodes {
         }
         let block = AddressBlock::of(self.next, pods_max);
         self.next += 1;
-        self.known.insert(name.to_owned(), SimulatedNode { block: block.clone(), used: BTreeSet::new() });
+        self.known
+            .insert(name.to_owned(), SimulatedNode { block: block.clone(), used: BTreeSet::new(), has_begun: false });
         block
     }
 

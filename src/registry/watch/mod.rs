@@ -16,6 +16,7 @@ use crate::work;
 
 use super::derive::Undecodable;
 use super::list::{ListRequest, key_prefix, split_key};
+use super::selection::Selection;
 use super::{Registry, Target, store_failed};
 
 /// How often a watch sends a bookmark.
@@ -105,7 +106,7 @@ pub struct SharedChange {
 pub struct Watch {
     registry: Arc<Registry>,
     target: Target,
-    select: ListRequest,
+    selection: Selection,
     events: store::LogWatch,
     waiting: VecDeque<WatchEvent>,
     initial: Option<Initial>,
@@ -137,7 +138,12 @@ impl DefinitionChanges {
     }
 }
 
+/// Whether a change of a definition changes what it defines: compared once for all watches of the kind.
 fn redefines(change: &store::Change) -> bool {
+    change.findings.redefines(|| defines_another(change))
+}
+
+fn defines_another(change: &store::Change) -> bool {
     let parts = |stored: &Stored| {
         let definition = json::decode(&stored.bytes).unwrap_or_default();
         ["spec", "status"].map(|part| match part {
@@ -186,6 +192,8 @@ enum NoEvent {
     /// An object currently can't be converted to the version of the watch.
     Undecodable,
     Refused(Status),
+    /// Objects have other selectable fields by now.
+    Redefined,
 }
 
 impl From<Undecodable> for NoEvent {
@@ -245,7 +253,7 @@ impl Registry {
         Ok(Watch {
             registry: Arc::clone(self),
             target: target.clone(),
-            select: request.select.clone(),
+            selection: Selection::bind(&request.select.labels, &request.select.fields, target),
             events,
             waiting,
             initial,
@@ -360,6 +368,7 @@ impl Watch {
                 self.ended = Instant::now() >= ends;
             }
             Err(NoEvent::Refused(status)) => self.fail(status),
+            Err(NoEvent::Redefined) => self.ended = true,
         }
     }
 
@@ -368,7 +377,7 @@ impl Watch {
             (Some(initial), _) => {
                 let Some(stored) = initial.rows.front() else { return Ok(None) };
                 let target = self.refreshed().await?;
-                if !self.registry.selects(&target, &self.select, stored).await? {
+                if !self.registry.selects(&target, &self.selection, stored, None).await? {
                     return Ok(None);
                 }
                 let object = self.registry.encoded(&target.resource, &target.version, stored).await?;
@@ -394,7 +403,8 @@ impl Watch {
             return Ok(None);
         }
         let target = self.refreshed().await?;
-        let is_selected = |stored| self.registry.selects(&target, &self.select, stored);
+        let findings = Some(&change.findings);
+        let is_selected = |stored| self.registry.selects(&target, &self.selection, stored, findings);
         let now = Some(&change.object).filter(|_| !change.deleted);
         let now = match now {
             Some(object) if is_selected(object).await? => Some(object),
@@ -422,7 +432,8 @@ impl Watch {
 
     /// The watched target, as it is defined now.
     async fn refreshed(&self) -> Result<Cow<'_, Target>, NoEvent> {
-        self.registry.refresh(&self.target).await.map_err(NoEvent::Refused)
+        let target = self.registry.refresh(&self.target).await.map_err(NoEvent::Refused)?;
+        if self.selection.is_bound_to(&target) { Ok(target) } else { Err(NoEvent::Redefined) }
     }
 
     /// Adds a bookmark, if the watch has advanced since its beginning.

@@ -1,7 +1,10 @@
 //! Watches while objects are written.
 
+use futures_util::FutureExt as _;
+
 use super::super::fixture::{compact, create_namespace, newest, registry, target};
 use super::*;
+use crate::meta::selector::FieldSelector;
 
 fn request(start: Start, timeout: Duration) -> WatchRequest {
     let select = ListRequest::default();
@@ -19,6 +22,21 @@ fn tell(event: Option<WatchEvent>) -> String {
             format!("{} {}", kind.as_str(), object.str_at(&["metadata", "name"]))
         }
     }
+}
+
+/// Stores the JSON of an object, as it is.
+async fn store(registry: &Registry, collection: &store::Collection, key: &str, object: &str) {
+    let put = store::Put {
+        object: store::Encoded::new(object.to_owned()),
+        uid: "u".into(),
+        stored_version: "v1".into(),
+        schema_generation: 0,
+        expires_at_ms: None,
+        served_under: None,
+    };
+    let (collection, key) = (collection.clone(), key.into());
+    let write = store::Write { collection, key, op: store::Op::Put(put), guards: Vec::new() };
+    registry.storage.write(write).await.expect("it is written");
 }
 
 #[tokio::test]
@@ -162,21 +180,7 @@ async fn a_watch_that_falls_behind_the_log_ends() {
     // More changes than memory keeps; then the log is compacted after them.
     let collection = namespaces.resource.collection.clone();
     for at in 0..2_100 {
-        let put = store::Put {
-            object: store::Encoded::new("{}"),
-            uid: "u".into(),
-            stored_version: "v1".into(),
-            schema_generation: 0,
-            expires_at_ms: None,
-            served_under: None,
-        };
-        let write = store::Write {
-            collection: collection.clone(),
-            key: format!("n-{at}").into(),
-            op: store::Op::Put(put),
-            guards: Vec::new(),
-        };
-        registry.storage.write(write).await.expect("it is written");
+        store(&registry, &collection, &format!("n-{at}"), "{}").await;
     }
     compact(&registry).await;
 
@@ -193,4 +197,92 @@ async fn initial_events_of_a_state_to_come_are_an_error() {
     let mut events = events.expect("it starts");
     let Some(WatchEvent::Error(status)) = events.next().await else { unreachable!("it begins with an error") };
     assert_eq!(status, Status::too_large_resource_version(to_come, newest(&registry)));
+}
+
+/// A large namespace.
+fn namespace(version: usize, phase: &str) -> String {
+    let annotations: Vec<_> = (0..2_000).map(|at| format!(r#""a-{at:04}":"{version}""#)).collect();
+    format!(
+        r#"{{"apiVersion":"v1","kind":"Namespace","metadata":{{"annotations":{{{}}},"name":"team"}},"status":{{"phase":"{phase}"}}}}"#,
+        annotations.join(",")
+    )
+}
+
+/// How many steps so many watches with a field selector take for a namespace that is created, changed and then no longer
+/// selected.
+fn steps_of_watches(watches: usize, fields: &str) -> u64 {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("there is a runtime");
+    let (registry, mut watches) = runtime.block_on(async {
+        let registry = registry().await;
+        let namespaces = target(&registry, "", "namespaces").await;
+        let mut request = request(Start::After(newest(&registry)), Duration::from_secs(600));
+        request.select.fields = FieldSelector::parse(fields).expect("it is one");
+        let mut started = Vec::new();
+        for _ in 0..watches {
+            started.push(registry.watch(&namespaces, &request).await.expect("it starts"));
+        }
+        (registry, started)
+    });
+    let mut taken = 0;
+    for (version, (phase, event)) in
+        [("Active", "ADDED team"), ("Active", "MODIFIED team"), ("Terminating", "DELETED team")].into_iter().enumerate()
+    {
+        let namespaces = registry.definitions.namespaces();
+        runtime.block_on(store(&registry, &namespaces, "team", &namespace(version, phase)));
+        let (told, steps) = work::counted(|| {
+            let next = async |watch: &mut Watch| watch.next().await;
+            watches.iter_mut().map(|watch| runtime.block_on(next(watch))).collect::<Vec<_>>()
+        });
+        assert!(told.into_iter().all(|told| tell(told) == event), "{event}");
+        taken += steps;
+    }
+    taken
+}
+
+#[test]
+fn an_object_is_read_once_for_the_field_selectors_of_all_watches() {
+    let (read, steps) = work::counted(|| crate::value::json::decode(namespace(0, "Active").as_bytes()));
+    assert!(read.is_ok() && steps > 2_000, "{steps} steps");
+    let (few, many) = (steps_of_watches(2, "status.phase=Active"), steps_of_watches(50, "status.phase=Active"));
+    assert!(many < few + steps, "{few} steps, then {many}, where an object takes {steps}");
+}
+
+#[test]
+fn a_term_of_a_field_selector_takes_one_step_for_each_state_and_the_same_one_none() {
+    const TERMS: usize = 2_000;
+    const STATES: u64 = 5;
+    let steps = |terms: Vec<String>| steps_of_watches(1, &format!("status.phase!=Terminating,{}", terms.join(",")));
+    let one = steps(vec!["status.phase!=x".to_owned()]);
+    assert_eq!(steps(vec!["status.phase!=x".to_owned(); TERMS]), one);
+    let others = steps((0..TERMS).map(|at| format!("status.phase!=x{at}")).collect());
+    assert!(others <= one + STATES * TERMS as u64, "{one} steps, then {others}");
+}
+
+#[test]
+fn a_change_of_a_definition_is_compared_once_for_all_watches_of_its_kind() {
+    const WATCHES: usize = 50;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("there is a runtime");
+    let definition = |annotation: &str, names: &str| {
+        let names: Vec<_> = (0..1_000).map(|at| format!(r#""{names}-{at}""#)).collect();
+        let names = names.join(",");
+        format!(r#"{{"metadata":{{"annotations":{{"a":"{annotation}"}}}},"spec":{{"names":[{names}]}},"status":{{}}}}"#)
+    };
+    runtime.block_on(async {
+        let registry = registry().await;
+        let definitions = registry.definitions.collection();
+        store(&registry, &definitions, "ships", &definition("a", "x")).await;
+        let mut watches = Vec::new();
+        for _ in 0..WATCHES {
+            let changes = registry.storage.watch(&definitions, newest(&registry)).await.expect("it starts");
+            watches.push(DefinitionChanges { key: "ships".into(), changes });
+        }
+        let (_, steps) = work::counted(|| json::decode(definition("a", "x").as_bytes()));
+        for (annotation, names, redefines) in [("b", "x", false), ("b", "y", true)] {
+            store(&registry, &definitions, "ships", &definition(annotation, names)).await;
+            let (ended, taken) =
+                work::counted(|| watches.iter_mut().filter_map(|watch| watch.changed().now_or_never()).count());
+            assert_eq!(ended, if redefines { WATCHES } else { 0 });
+            assert!(taken < 10 * steps, "{taken} steps, where a definition takes {steps}");
+        }
+    });
 }

@@ -11,7 +11,6 @@ use crate::meta::Revision;
 use super::super::backend::{LogPart, WholeLog};
 use super::super::batch::WriteOutcome;
 use super::super::batch::{Keys, NewChange, decide, keys_of};
-use super::super::forms::Forms;
 use super::super::objects::Objects;
 use super::super::rows::Scanned;
 use super::super::{Change, Collection, Stored, Write};
@@ -144,8 +143,7 @@ impl MemoryState {
         let object = stored.as_ref().or(previous.as_ref());
         if let Some(object) = object.map(Arc::clone) {
             let deleted = stored.is_none();
-            let (previous, forms) = (previous.clone(), Forms::default());
-            let change = Arc::new(Change { revision, object, previous, deleted, forms });
+            let change = Arc::new(Change::new(revision, object, previous.clone(), deleted));
             kept.log.push_back(Logged { change, _former: former.map(|former| former.portion) });
         }
         if let Some(previous) = previous {
@@ -261,7 +259,7 @@ impl LiveState {
 
 /// Another handle on the states of a change.
 fn copy(change: &Change) -> Change {
-    let Change { revision, object, previous, deleted, forms: _ } = change;
+    let Change { revision, object, previous, deleted, .. } = change;
     let (object, previous) = (Arc::clone(object), previous.clone());
-    Change { revision: *revision, object, previous, deleted: *deleted, forms: Forms::default() }
+    Change::new(*revision, object, previous, *deleted)
 }

@@ -5,16 +5,19 @@ use super::labels::requirement;
 use crate::value::Value;
 use crate::work;
 
+/// Allocators hand out memory in multiples of about so many bytes.
+const BLOCK_BYTES: usize = 16;
+
 /// Selects objects by fields; the default selects all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldSelector {
-    terms: Vec<Term>,
+    terms: Box<[Term]>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Term {
-    field: String,
-    value: String,
+    field: Box<str>,
+    value: Box<str>,
     equal: bool,
 }
 
@@ -34,11 +37,11 @@ impl FieldSelector {
         for part in parts.into_iter().filter(|part| !part.is_empty()) {
             let (field, equal, value) =
                 split_operator(part).ok_or_else(|| SelectorError::Term { text: text.into(), part: part.into() })?;
-            terms.push(Term { field: field.to_owned(), value: unescape(value)?, equal });
+            terms.push(Term { field: field.into(), value: unescape(value)?.into(), equal });
         }
         // A term without field and value selects everything.
         terms.retain(|term| !term.field.is_empty() || !term.value.is_empty());
-        Ok(FieldSelector { terms })
+        Ok(FieldSelector { terms: terms.into() })
     }
 
     /// Reads the requirements of an access review, each with a `key`, an `operator` (`In` or `NotIn`) and one value.
@@ -47,8 +50,8 @@ impl FieldSelector {
             work::step();
             let value = requirement.items_at(&["values"]).first().and_then(Value::as_str).unwrap_or_default();
             Term {
-                field: requirement.str_at(&["key"]).to_owned(),
-                value: value.to_owned(),
+                field: requirement.str_at(&["key"]).into(),
+                value: value.into(),
                 equal: requirement.str_at(&["operator"]) == "In",
             }
         });
@@ -60,14 +63,21 @@ impl FieldSelector {
         work::steps(self.terms.len());
         let requirement = |term: &Term| {
             let operator = if term.equal { "In" } else { "NotIn" };
-            requirement(&term.field, operator, [term.value.as_str()])
+            requirement(&term.field, operator, [&*term.value])
         };
         self.terms.iter().map(requirement).collect()
     }
 
     /// Selects the objects whose field has a value.
     pub fn exactly(field: &str, value: &str) -> Self {
-        FieldSelector { terms: vec![Term { field: field.to_owned(), value: value.to_owned(), equal: true }] }
+        FieldSelector { terms: Box::new([Term { field: field.into(), value: value.into(), equal: true }]) }
+    }
+
+    /// How many bytes of memory it holds.
+    pub fn size_bytes(&self) -> usize {
+        work::steps(self.terms.len());
+        let block = |text: &str| text.len().next_multiple_of(BLOCK_BYTES);
+        self.terms.iter().map(|term| size_of::<Term>() + block(&term.field) + block(&term.value)).sum()
     }
 
     /// Whether it selects everything.
@@ -77,18 +87,23 @@ impl FieldSelector {
 
     /// The fields that it selects by.
     pub fn fields(&self) -> impl Iterator<Item = &str> {
-        self.terms.iter().map(|term| term.field.as_str())
+        self.terms.iter().map(|term| &*term.field)
+    }
+
+    /// Its terms: a field, a value, and whether the field must have that value; otherwise it must not.
+    pub fn terms(&self) -> impl Iterator<Item = (&str, &str, bool)> {
+        self.terms.iter().map(|term| (&*term.field, &*term.value, term.equal))
     }
 
     /// Whether it selects an object whose fields `field` returns.
     pub fn matches(&self, field: impl Fn(&str) -> String) -> bool {
         work::steps(self.terms.len());
-        self.terms.iter().all(|term| (field(&term.field) == term.value) == term.equal)
+        self.terms.iter().all(|term| (*field(&term.field) == *term.value) == term.equal)
     }
 
     /// The value that `field` must have, if there is one.
     pub fn requires_exact(&self, field: &str) -> Option<&str> {
-        self.terms.iter().find(|term| term.equal && term.field == field).map(|term| term.value.as_str())
+        self.terms.iter().find(|term| term.equal && *term.field == *field).map(|term| &*term.value)
     }
 }
 

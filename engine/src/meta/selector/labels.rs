@@ -7,29 +7,50 @@ use super::super::names::{is_qualified_name, is_valid_label_value};
 use super::super::object_meta;
 use super::SelectorError;
 use crate::object;
-use crate::value::{Map, Value, json};
+use crate::value::{Key, Map, Value, json};
 use crate::work;
 
 /// Selects objects by their labels; the default selects all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabelSelector {
-    requirements: Vec<Requirement>,
+    requirements: Box<[Requirement]>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Requirement {
-    key: String,
+    key: Key,
     test: Test,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Test {
-    In(BTreeSet<String>),
-    NotIn(BTreeSet<String>),
+    In(LabelValues),
+    NotIn(LabelValues),
     Exists,
     Absent,
     Greater(i64),
     Less(i64),
+}
+
+/// Values of labels, sorted, each once. Most are so short that they have no memory of their own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct LabelValues(Box<[Key]>);
+
+impl LabelValues {
+    fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(Key::as_str)
+    }
+
+    fn contains(&self, value: &str) -> bool {
+        self.0.binary_search_by(|own| own.as_str().cmp(value)).is_ok()
+    }
+}
+
+impl<'v> FromIterator<&'v str> for LabelValues {
+    fn from_iter<I: IntoIterator<Item = &'v str>>(values: I) -> Self {
+        let sorted: BTreeSet<&str> = values.into_iter().collect();
+        LabelValues(sorted.into_iter().map(Key::from).collect())
+    }
 }
 
 impl SelectorError {
@@ -47,7 +68,7 @@ impl LabelSelector {
     pub fn parse(text: &str) -> Result<Self, SelectorError> {
         let mut parser = SelectorParser { tokens: tokens(text), at: 0 };
         let requirements = parser.selector()?;
-        Ok(LabelSelector { requirements })
+        Ok(LabelSelector { requirements: requirements.into() })
     }
 
     /// The errors of a `LabelSelector` of `meta.k8s.io` at `path`. The values of expressions are only checked with
@@ -100,14 +121,13 @@ impl LabelSelector {
         let mut requirements: Vec<_> = labels
             .map(|(key, value)| {
                 work::step();
-                let values = value.as_str().map(str::to_owned).into_iter().collect();
-                Requirement { key: key.to_owned(), test: Test::In(values) }
+                Requirement { key: key.into(), test: Test::In(value.as_str().into_iter().collect()) }
             })
             .collect();
         for expression in selector.items_at(&["matchExpressions"]) {
             let values = expression.items_at(&["values"]).iter();
             work::steps(1 + values.len());
-            let values = values.filter_map(Value::as_str).map(str::to_owned).collect();
+            let values = values.filter_map(Value::as_str).collect();
             let test = match expression.str_at(&["operator"]) {
                 "In" => Test::In(values),
                 "NotIn" => Test::NotIn(values),
@@ -115,9 +135,9 @@ impl LabelSelector {
                 "DoesNotExist" => Test::Absent,
                 other => return Err(SelectorError::Operator(other.to_owned())),
             };
-            requirements.push(Requirement { key: expression.str_at(&["key"]).to_owned(), test });
+            requirements.push(Requirement { key: expression.str_at(&["key"]).into(), test });
         }
-        Ok(LabelSelector { requirements })
+        Ok(LabelSelector { requirements: requirements.into() })
     }
 
     /// As the requirements of an access review, sorted by key. Numeric comparisons have no such form.
@@ -126,13 +146,27 @@ impl LabelSelector {
         let mut sorted: Vec<_> = self.requirements.iter().collect();
         sorted.sort_by(|one, other| one.key.cmp(&other.key));
         let encoded = sorted.into_iter().filter_map(|Requirement { key, test }| match test {
-            Test::In(values) => Some(requirement(key, "In", values.iter().map(String::as_str))),
-            Test::NotIn(values) => Some(requirement(key, "NotIn", values.iter().map(String::as_str))),
+            Test::In(values) => Some(requirement(key, "In", values.iter())),
+            Test::NotIn(values) => Some(requirement(key, "NotIn", values.iter())),
             Test::Exists => Some(requirement(key, "Exists", [])),
             Test::Absent => Some(requirement(key, "DoesNotExist", [])),
             Test::Greater(_) | Test::Less(_) => None,
         });
         encoded.collect()
+    }
+
+    /// How many bytes of memory it holds.
+    pub fn size_bytes(&self) -> usize {
+        let of_test = |test: &Test| match test {
+            Test::In(values) | Test::NotIn(values) => values.0.iter().map(key_bytes).sum(),
+            Test::Exists | Test::Absent | Test::Greater(_) | Test::Less(_) => 0,
+        };
+        let sizes = self.requirements.iter().map(|Requirement { key, test }| {
+            work::step();
+            // The key is a part of the requirement, unless it is long.
+            size_of::<Test>() + key_bytes(key) + of_test(test)
+        });
+        sizes.sum()
     }
 
     /// Whether it selects everything.
@@ -146,7 +180,7 @@ impl LabelSelector {
         self.requirements.iter().filter_map(|Requirement { key, test }| match test {
             Test::In(values) => {
                 let mut values = values.iter();
-                Some((key.as_str(), values.next().filter(|_| values.next().is_none()).map(String::as_str)))
+                Some((key.as_str(), values.next().filter(|_| values.next().is_none())))
             }
             Test::Exists | Test::Greater(_) | Test::Less(_) => Some((key.as_str(), None)),
             Test::NotIn(_) | Test::Absent => None,
@@ -169,6 +203,11 @@ impl LabelSelector {
             }
         })
     }
+}
+
+/// How many bytes a text takes: a long one is in memory of its own.
+fn key_bytes(key: &Key) -> usize {
+    size_of::<Key>() + if key.is_heap_allocated() { key.len() } else { 0 }
 }
 
 /// A requirement of an access review.
@@ -272,12 +311,12 @@ impl<'t> SelectorParser<'t> {
             self.at += 1;
         }
         let key = match self.take() {
-            SelectorToken::Word(key) => key.to_owned(),
+            SelectorToken::Word(key) => Key::from(key),
             other => return Err(SelectorError::unexpected(other, "identifier")),
         };
         let faults = is_qualified_name(&key);
         if !faults.is_empty() {
-            return Err(SelectorError::Key(Box::new(Error::invalid(&Path::ROOT, key, faults.join("; ")))));
+            return Err(SelectorError::Key(Box::new(Error::invalid(&Path::ROOT, key.as_str(), faults.join("; ")))));
         }
         if absent {
             return Ok(Requirement { key, test: Test::Absent });
@@ -288,8 +327,8 @@ impl<'t> SelectorParser<'t> {
         let test = match self.take() {
             SelectorToken::Word("in") => Test::In(checked(&key, self.values()?)?),
             SelectorToken::Word("notin") => Test::NotIn(checked(&key, self.values()?)?),
-            SelectorToken::Symbol("=" | "==") => Test::In(checked(&key, BTreeSet::from([self.value()?]))?),
-            SelectorToken::Symbol("!=") => Test::NotIn(checked(&key, BTreeSet::from([self.value()?]))?),
+            SelectorToken::Symbol("=" | "==") => Test::In(checked(&key, LabelValues::from_iter([self.value()?]))?),
+            SelectorToken::Symbol("!=") => Test::NotIn(checked(&key, LabelValues::from_iter([self.value()?]))?),
             SelectorToken::Symbol(">") => Test::Greater(number(&key, self.value()?)?),
             SelectorToken::Symbol("<") => Test::Less(number(&key, self.value()?)?),
             other => return Err(SelectorError::unexpected(other, "in, notin, =, ==, !=, gt, lt")),
@@ -298,18 +337,18 @@ impl<'t> SelectorParser<'t> {
     }
 
     /// A single value; it may be missing at the end of a requirement.
-    fn value(&mut self) -> Result<String, SelectorError> {
+    fn value(&mut self) -> Result<&'t str, SelectorError> {
         if let SelectorToken::End | SelectorToken::Symbol(",") = self.peek() {
-            return Ok(String::new());
+            return Ok("");
         }
         match self.take() {
-            SelectorToken::Word(value) => Ok(value.to_owned()),
+            SelectorToken::Word(value) => Ok(value),
             other => Err(SelectorError::unexpected(other, "identifier")),
         }
     }
 
     /// `(a,b)`, sorted; one or all values may be missing.
-    fn values(&mut self) -> Result<BTreeSet<String>, SelectorError> {
+    fn values(&mut self) -> Result<LabelValues, SelectorError> {
         match self.take() {
             SelectorToken::Symbol("(") => {}
             other => return Err(SelectorError::NoValues(other.text().to_owned())),
@@ -338,35 +377,35 @@ impl<'t> SelectorParser<'t> {
             }
         }
         self.at += 1;
-        Ok(values.into_iter().map(str::to_owned).collect())
+        Ok(values.into_iter().collect())
     }
 }
 
 /// The values, if all are valid label values.
-fn checked(key: &str, values: BTreeSet<String>) -> Result<BTreeSet<String>, SelectorError> {
+fn checked(key: &str, values: LabelValues) -> Result<LabelValues, SelectorError> {
     match value_errors(key, &values) {
         errors if errors.is_empty() => Ok(values),
         errors => Err(SelectorError::Values(errors)),
     }
 }
 
-fn number(key: &str, value: String) -> Result<i64, SelectorError> {
+fn number(key: &str, value: &str) -> Result<i64, SelectorError> {
     let number = value.parse();
     let mut errors = ErrorList::new();
     if number.is_err() {
         let detail = "for 'Gt', 'Lt' operators, the value must be an integer";
-        errors.push(Error::invalid(&Path::new("values").index(0), value.as_str(), detail));
+        errors.push(Error::invalid(&Path::new("values").index(0), value, detail));
     }
-    errors.extend(value_errors(key, &BTreeSet::from([value])));
+    errors.extend(value_errors(key, &LabelValues::from_iter([value])));
     let is_fine = errors.is_empty();
     number.ok().filter(|_| is_fine).ok_or(SelectorError::Values(errors))
 }
 
-fn value_errors(key: &str, values: &BTreeSet<String>) -> ErrorList {
+fn value_errors(key: &str, values: &LabelValues) -> ErrorList {
     let path = Path::new("values");
     let faults = values.iter().enumerate().map(|(index, value)| (index, value, is_valid_label_value(value)));
     faults
         .filter(|(_, _, faults)| !faults.is_empty())
-        .map(|(index, value, faults)| Error::invalid(&path.index(index).key(key), value.as_str(), faults.join("; ")))
+        .map(|(index, value, faults)| Error::invalid(&path.index(index).key(key), value, faults.join("; ")))
         .collect()
 }

@@ -33,6 +33,23 @@ mod tests {
         assert!(many < 13 * few, "{few} steps, then {many}");
     }
 
+    #[test]
+    fn every_term_and_value_counts_for_what_a_selector_holds() {
+        const COUNT: usize = 1000;
+        const TERM_BYTES: usize = 40;
+        let labels = |text: String| LabelSelector::parse(&text).expect("the test is a selector").size_bytes();
+        let list = |term: &dyn Fn(usize) -> String| (0..COUNT).map(term).collect::<Vec<_>>().join(",");
+        let absent = labels(list(&|at| format!("!k{at}")));
+        assert!((COUNT * TERM_BYTES..2 * COUNT * TERM_BYTES).contains(&absent), "{absent}");
+        let values = labels(format!("a in ({})", list(&|at| format!("v{at}"))));
+        assert!((COUNT * TERM_BYTES / 2..COUNT * TERM_BYTES).contains(&values), "{values}");
+        let long = labels(format!("a in ({})", list(&|at| format!("{at:063}"))));
+        assert!(long >= values + COUNT * 63, "{long}");
+        let fields = FieldSelector::parse(&list(&|at| format!("metadata.name!=a{at}"))).expect("it is a selector");
+        assert!(fields.size_bytes() >= COUNT * TERM_BYTES, "{}", fields.size_bytes());
+        assert_eq!((labels(String::new()), FieldSelector::default().size_bytes()), (0, 0));
+    }
+
     #[track_caller]
     fn check(selector: &str, labels: &[(&str, &str)], expect: bool) {
         let selector = LabelSelector::parse(selector).expect("the selector is well formed");

@@ -1,6 +1,6 @@
 //! Where pods go, and why not elsewhere.
 
-use super::super::filter::PendingPod;
+use super::super::pending::PendingPod;
 use super::super::pod::Pod;
 use super::super::preemption::victims;
 use super::super::refusal::{awaited, reasons, told};
@@ -98,6 +98,44 @@ fn the_work_of_scores_is_counted_and_grows_as_terms_times_pods() {
         ),
     ] {
         assert!(many >= least && many < 13 * few, "{what}: {few} and {many} steps");
+    }
+}
+
+#[test]
+fn pods_are_counted_once_for_all_nodes() {
+    const COUNT: usize = 50;
+    let term = "{topologyKey: zone, labelSelector: {matchLabels: {app: none}}}";
+    let required = format!("requiredDuringSchedulingIgnoredDuringExecution: [{}]", [term; COUNT].join(", "));
+    let weighted = format!("{{weight: 1, podAffinityTerm: {term}}}");
+    let preferred = format!("preferredDuringSchedulingIgnoredDuringExecution: [{}]", vec![weighted; COUNT].join(", "));
+    let spread = |when: &str| {
+        let constraint = format!("{{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: {when}, labelSelector: {{}}}}");
+        format!("topologySpreadConstraints: [{}]", vec![constraint; COUNT].join(", "))
+    };
+    // Each node has a pod, with anti-affinity of `there`.
+    let state = |nodes: usize, there: &str| {
+        let mut state = State::default();
+        for at in 0..nodes {
+            let name = format!("n{at}");
+            let node =
+                format!("metadata: {{name: {name}, labels: {{zone: x}}}}\nstatus: {{allocatable: {{pods: '3'}}}}");
+            state.take_in_node(&name, Some(&read(&node)));
+            put(&mut state, &format!("on-{name}"), &name, there);
+        }
+        state
+    };
+    for (what, there, wanted) in [
+        ("required affinity", "", format!("affinity: {{podAffinity: {{{required}}}}}")),
+        ("required anti-affinity", "", format!("affinity: {{podAntiAffinity: {{{required}}}}}")),
+        ("that of others", "affinity: {podAntiAffinity: {REQUIRED}}", String::new()),
+        ("preferred affinity", "", format!("affinity: {{podAffinity: {{{preferred}}}}}")),
+        ("preferred anti-affinity", "", format!("affinity: {{podAntiAffinity: {{{preferred}}}}}")),
+        ("required spread", "", spread("DoNotSchedule")),
+        ("preferred spread", "", spread("ScheduleAnyway")),
+    ] {
+        let there = there.replace("REQUIRED", &required);
+        let [few, many] = [10, 100].map(|nodes| steps(&state(nodes, &there), &wanted));
+        assert!(few >= COUNT as u64 && many < 13 * few, "{what}: {few} and {many} steps");
     }
 }
 
@@ -283,6 +321,42 @@ fn the_least_important_make_room() {
     };
     assert_eq!(victims_of(5), Some(("b".to_owned(), vec!["d/low".to_owned()])));
     assert_eq!(victims_of(1), None);
+}
+
+#[test]
+fn only_those_in_the_way_make_room() {
+    let mut state = state();
+    let alone = |app: &str, key: &str, zone: &str| {
+        format!(
+            "priority: 5, nodeSelector: {{zone: '{zone}'}}, affinity: {{podAntiAffinity: \
+             {{requiredDuringSchedulingIgnoredDuringExecution: [{{topologyKey: {key}, \
+             labelSelector: {{matchLabels: {{app: {app}}}}}}}]}}}}"
+        )
+    };
+    for (name, node) in [("in-the-way", "c"), ("beside", "c"), ("first", "a"), ("second", "b")] {
+        put(&mut state, name, node, "priority: 1");
+    }
+    let victims_of = |state: &State, spec: &str| {
+        let pod = pod("p", spec);
+        let wanted = PendingPod::of(&pod);
+        let refused = choose(&wanted, state).expect_err("others are in the way");
+        victims(&wanted, &refused, state)
+    };
+    let found = victims_of(&state, &alone("in-the-way", "zone", "y"));
+    assert_eq!(found, Some(("c".to_owned(), vec!["d/in-the-way".to_owned()])));
+    // Others of them would stay in the same zone, whichever node is cleared.
+    let mut twins = state;
+    for (name, node) in [("first", "a"), ("second", "b")] {
+        let mut twin = Pod::of(&pod(name, "priority: 1"));
+        twin.labels.insert("app", Value::from("twin"));
+        twins.place(node, twin);
+    }
+    assert_eq!(victims_of(&twins, &alone("twin", "zone", "x")), None);
+    // The same goes for a pod that keeps the wanted one away.
+    let repelling = alone("p", "zone", "x").replace("priority: 5, nodeSelector: {zone: 'x'}", "priority: 1");
+    put(&mut twins, "a-repelling", "c", &repelling);
+    let found = victims_of(&twins, "priority: 5, nodeSelector: {zone: 'y'}");
+    assert_eq!(found, Some(("c".to_owned(), vec!["d/a-repelling".to_owned()])));
 }
 
 #[test]

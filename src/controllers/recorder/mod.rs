@@ -1,16 +1,19 @@
 //! Events of controllers: recorded in the background, and counted if they repeat.
 //!
-//! Source: the event recorder of client-go 0.37, without its limits of rate.
+//! What becomes of an event that is told often is in [`correlator`]. Source: the event recorder of client-go 0.37.
 
-use std::borrow::Cow;
-use std::collections::HashMap;
-use std::collections::hash_map::Entry as Slot;
+mod correlator;
+mod event;
+mod recent;
+
 use std::sync::{Arc, Weak};
 
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use jiff::Timestamp;
 use tokio::sync::mpsc;
 
+use self::correlator::{CorrelatedEvent, Correlator};
+pub(super) use self::event::RecordedEvent;
 use super::identity::CONTROLLER_MANAGER;
 use crate::meta::{Status, time};
 use crate::object;
@@ -19,52 +22,8 @@ use crate::value::{Value, json};
 
 /// How many events wait to be written; further ones are dropped.
 const WAITING_MAX: usize = 10_000;
-/// How many events are remembered, so that the next of the same kind is counted.
-const REMEMBERED_MAX: usize = 4_096;
 /// How many events are written at once.
 const AT_ONCE: usize = 64;
-
-/// An event about an object.
-pub(super) struct RecordedEvent {
-    component: &'static str,
-    /// `involvedObject`.
-    involved: Value,
-    type_: &'static str,
-    reason: Cow<'static, str>,
-    message: String,
-    /// The action; set by controllers that use the form of `events.k8s.io`.
-    action: Option<&'static str>,
-}
-
-impl RecordedEvent {
-    pub fn new(
-        component: &'static str,
-        object: &Value,
-        type_: &'static str,
-        reason: Cow<'static, str>,
-        message: String,
-    ) -> Self {
-        let metadata = |field: &str| object.str_at(&["metadata", field]);
-        let mut involved = object! {
-            "kind" => object.str_at(&["kind"]),
-            "apiVersion" => object.str_at(&["apiVersion"]),
-            "name" => metadata("name"),
-            "uid" => metadata("uid"),
-        };
-        for field in ["namespace", "resourceVersion"] {
-            if !metadata(field).is_empty() {
-                involved.make_object().insert(field, Value::from(metadata(field)));
-            }
-        }
-        RecordedEvent { component, involved, type_, reason, message, action: None }
-    }
-
-    /// The same in the form of `events.k8s.io`.
-    pub fn during(mut self, action: &'static str) -> Self {
-        self.action = Some(action);
-        self
-    }
-}
 
 /// Takes events; cheap to clone. The task that writes them ends with the last clone.
 #[derive(Clone)]
@@ -91,15 +50,16 @@ impl Recorder {
 
 /// Writes events, several at a time, until there are no more senders. An event that can't be written is dropped.
 async fn write_all(registry: Weak<Registry>, manager: &'static str, mut waiting: mpsc::Receiver<RecordedEvent>) {
-    let mut known = RecordedEvents::default();
+    let mut correlator = Correlator::default();
     let mut under_way = FuturesUnordered::new();
     loop {
         tokio::select! {
             recorded = waiting.recv(), if under_way.len() < AT_ONCE => {
                 let (Some(recorded), Some(registry)) = (recorded, registry.upgrade()) else { return };
                 let now = registry.clock.now();
-                let write = known.write_of(recorded, now);
-                under_way.push(carry_out(registry, manager, write));
+                if let Some(event) = correlator.take(recorded, now) {
+                    under_way.push(carry_out(registry, manager, EventWrite::of(event, now)));
+                }
             }
             Some(outcome) = under_way.next() => {
                 if let Err(status) = outcome {
@@ -110,90 +70,80 @@ async fn write_all(registry: Weak<Registry>, manager: &'static str, mut waiting:
     }
 }
 
-/// The key of like events: the object, the reason and the message.
-type EventKey = (String, Cow<'static, str>, String);
-
-/// The events that were recorded before: the name of each, and how often.
-#[derive(Default)]
-struct RecordedEvents {
-    events: HashMap<EventKey, (String, i64)>,
-    count: i128,
-}
-
 /// The write of an event, in its namespace.
 #[derive(Debug, PartialEq)]
-enum EventWrite {
-    Create(String, Value),
-    /// It exists; this is the patch.
-    Again(String, String, Value),
+struct EventWrite {
+    namespace: String,
+    /// What changes if the event exists.
+    patch: Option<Value>,
+    event: Value,
 }
 
-impl RecordedEvents {
-    fn write_of(&mut self, recorded: RecordedEvent, now: Timestamp) -> EventWrite {
-        if self.events.len() >= REMEMBERED_MAX {
-            self.events.clear();
-        }
-        self.count += 1;
-        let like = (recorded.involved.str_at(&["uid"]).to_owned(), recorded.reason.clone(), recorded.message.clone());
+impl EventWrite {
+    fn of(correlated: CorrelatedEvent, now: Timestamp) -> Self {
         // Of an object in cluster scope, the event is in the default namespace.
-        let namespace = match recorded.involved.str_at(&["namespace"]) {
+        let namespace = match correlated.recorded.involved.str_at(&["namespace"]) {
             "" => "default".to_owned(),
             namespace => namespace.to_owned(),
         };
-        match self.events.entry(like) {
-            Slot::Occupied(mut known) => {
-                let (name, count) = known.get_mut();
-                *count += 1;
-                EventWrite::Again(namespace, name.clone(), repeated(&recorded, *count, now))
-            }
-            Slot::Vacant(place) => {
-                let name = recorded.involved.str_at(&["name"]);
-                let name = format!("{name}.{:x}", now.as_nanosecond().wrapping_add(self.count));
-                place.insert((name.clone(), 1));
-                EventWrite::Create(namespace.clone(), event(recorded, &name, &namespace, now))
-            }
+        let patch = (correlated.count > 1).then(|| repeated(&correlated, now));
+        EventWrite { event: event(correlated, &namespace, now), patch, namespace }
+    }
+}
+
+/// Writes an event. One that was told before, but is gone or was never written, is created.
+async fn carry_out(registry: Arc<Registry>, manager: &'static str, write: EventWrite) -> Result<(), Status> {
+    let EventWrite { namespace, patch, event } = write;
+    if let Some(patch) = patch {
+        let name = event.str_at(&["metadata", "name"]).to_owned();
+        match patch_event((&registry, manager), (namespace.clone(), name), &patch).await {
+            Err(status) if status.code == 404 => {}
+            outcome => return outcome,
         }
     }
+    registry.create_own("", "events", &namespace, manager, event).await
 }
 
-async fn carry_out(registry: Arc<Registry>, manager: &'static str, write: EventWrite) -> Result<(), Status> {
-    match write {
-        EventWrite::Create(namespace, event) => registry.create_own("", "events", &namespace, manager, event).await,
-        EventWrite::Again(namespace, name, patch) => patch_event((&registry, manager), (namespace, name), &patch).await,
-    }
-}
-
-fn event(recorded: RecordedEvent, name: &str, namespace: &str, now: Timestamp) -> Value {
+fn event(correlated: CorrelatedEvent, namespace: &str, now: Timestamp) -> Value {
+    let CorrelatedEvent { recorded, name, first, count, is_combined } = correlated;
     let mut event = object! {
         "metadata" => object! { "name" => name, "namespace" => namespace },
         "involvedObject" => recorded.involved,
         "reason" => recorded.reason.into_owned(),
         "message" => recorded.message,
         "type" => recorded.type_,
-        "reportingComponent" => recorded.component,
+        // A combined event has none, in client-go either.
+        "reportingComponent" => if is_combined { "" } else { recorded.component },
     };
     let fields = event.make_object();
     if let Some(action) = recorded.action {
         fields.insert("action", Value::from(action));
-        fields.insert("eventTime", Value::String(micro(now)));
+        fields.insert("eventTime", Value::String(micro(first)));
         fields.insert("reportingInstance", Value::from(recorded.component));
+        if count > 1 {
+            fields.insert("series", object! { "count" => count, "lastObservedTime" => micro(now) });
+        }
         return event;
     }
-    let at = time::format_seconds(now);
     fields.insert("source", object! { "component" => recorded.component });
-    fields.insert("firstTimestamp", Value::from(at.as_str()));
-    fields.insert("lastTimestamp", Value::String(at));
-    fields.insert("count", Value::Int(1));
+    fields.insert("firstTimestamp", Value::String(time::format_seconds(first)));
+    fields.insert("lastTimestamp", Value::String(time::format_seconds(now)));
+    fields.insert("count", Value::Int(count));
     fields.insert("reportingInstance", Value::from(""));
     event
 }
 
-/// The changes of an event that has now been recorded `count` times.
-fn repeated(recorded: &RecordedEvent, count: i64, now: Timestamp) -> Value {
-    match recorded.action {
-        Some(_) => object! { "series" => object! { "count" => count, "lastObservedTime" => micro(now) } },
-        None => object! { "count" => count, "lastTimestamp" => time::format_seconds(now) },
+/// The changes of an event that was told before.
+fn repeated(correlated: &CorrelatedEvent, now: Timestamp) -> Value {
+    let count = correlated.count;
+    if correlated.recorded.action.is_some() {
+        return object! { "series" => object! { "count" => count, "lastObservedTime" => micro(now) } };
     }
+    let mut patch = object! { "count" => count, "lastTimestamp" => time::format_seconds(now) };
+    if correlated.is_combined {
+        patch.make_object().insert("message", Value::from(correlated.recorded.message.as_str()));
+    }
+    patch
 }
 
 /// A time as `MicroTime` is written.
@@ -233,16 +183,41 @@ mod tests {
             "metadata" => object! { "name" => "p", "namespace" => "d", "uid" => "u" },
         };
         let tell = |message: &str| RecordedEvent::new("c", &object, "Normal", "R".into(), message.to_owned());
-        let mut known = RecordedEvents::default();
-        let EventWrite::Create(namespace, event) = known.write_of(tell("one"), Timestamp::UNIX_EPOCH) else {
-            panic!("it is new")
+        let mut correlator = Correlator::default();
+        let mut write = |message: &str, now: Timestamp| {
+            EventWrite::of(correlator.take(tell(message), now).expect("it is written"), now)
         };
-        assert_eq!((namespace.as_str(), event.str_at(&["involvedObject", "uid"])), ("d", "u"));
-        let name = event.str_at(&["metadata", "name"]).to_owned();
-        let again = known.write_of(tell("one"), Timestamp::UNIX_EPOCH);
-        let counted = object! { "count" => 2_i64, "lastTimestamp" => "1970-01-01T00:00:00Z" };
-        assert_eq!(again, EventWrite::Again("d".to_owned(), name, counted));
-        assert!(matches!(known.write_of(tell("other"), Timestamp::UNIX_EPOCH), EventWrite::Create(..)));
+        let first = write("one", Timestamp::UNIX_EPOCH);
+        assert_eq!((first.namespace.as_str(), first.event.str_at(&["involvedObject", "uid"])), ("d", "u"));
+        assert_eq!(first.patch, None);
+        let later = Timestamp::UNIX_EPOCH.checked_add(jiff::SignedDuration::from_secs(1)).expect("a time");
+        let again = write("one", later);
+        let counted = object! { "count" => 2_i64, "lastTimestamp" => "1970-01-01T00:00:01Z" };
+        assert_eq!(again.patch, Some(counted));
+        // If it is gone, it is made again as it would be now.
+        assert_eq!(again.event.at(&["metadata", "name"]), first.event.at(&["metadata", "name"]));
+        assert_eq!(again.event.str_at(&["firstTimestamp"]), "1970-01-01T00:00:00Z");
+        assert_eq!(again.event.at(&["count"]).and_then(Value::as_i64), Some(2));
+        assert_eq!(write("other", later).patch, None);
+    }
+
+    #[test]
+    fn what_is_combined_has_the_newest_text() {
+        let object = object! { "kind" => "Pod", "metadata" => object! { "name" => "p", "uid" => "u" } };
+        let mut correlator = Correlator::default();
+        let mut write = |at: i32| {
+            let told = RecordedEvent::new("c", &object, "Normal", "R".into(), at.to_string());
+            let now = Timestamp::UNIX_EPOCH;
+            EventWrite::of(correlator.take(told, now).expect("it is written"), now)
+        };
+        (1..10).for_each(|at| assert_eq!(write(at).patch, None));
+        let first = write(10);
+        assert_eq!(first.event.str_at(&["message"]), "(combined from similar events): 10");
+        assert_eq!((first.patch, first.event.str_at(&["source", "component"])), (None, "c"));
+        let second = write(11);
+        assert_eq!(second.event.at(&["metadata", "name"]), first.event.at(&["metadata", "name"]));
+        let patch = second.patch.expect("it is known");
+        assert_eq!(patch.str_at(&["message"]), "(combined from similar events): 11");
     }
 
     #[test]
@@ -250,14 +225,16 @@ mod tests {
         let object =
             object! { "kind" => "Pod", "metadata" => object! { "name" => "p", "namespace" => "d", "uid" => "u" } };
         let tell = || RecordedEvent::new("c", &object, "Normal", "R".into(), "m".to_owned()).during("Binding");
-        let mut known = RecordedEvents::default();
-        let EventWrite::Create(_, event) = known.write_of(tell(), Timestamp::UNIX_EPOCH) else { panic!("it is new") };
+        let mut correlator = Correlator::default();
+        let mut write = || {
+            let now = Timestamp::UNIX_EPOCH;
+            EventWrite::of(correlator.take(tell(), now).expect("it is written"), now)
+        };
+        let EventWrite { event, .. } = write();
         assert_eq!(event.str_at(&["eventTime"]), "1970-01-01T00:00:00.000000Z");
         assert_eq!((event.str_at(&["action"]), event.str_at(&["reportingInstance"])), ("Binding", "c"));
         assert_eq!((event.get("source"), event.get("count"), event.get("firstTimestamp")), (None, None, None));
-        let EventWrite::Again(_, _, patch) = known.write_of(tell(), Timestamp::UNIX_EPOCH) else {
-            panic!("it is known")
-        };
+        let patch = write().patch.expect("it is known");
         assert_eq!(patch.at(&["series", "count"]).and_then(Value::as_i64), Some(2));
     }
 }
