@@ -53,11 +53,18 @@ impl SelectableText {
     }
 }
 
+/// What selectors see in a version of the state with a revision.
+#[derive(Debug)]
+struct SeenState {
+    version: Arc<ServedVersion>,
+    revision: Revision,
+    selectable: Arc<Selectable>,
+}
+
 /// What is known about one change.
 #[derive(Debug, Default)]
 pub struct ChangeFindings {
-    /// By version and by the revision of the state.
-    selectable: Mutex<Vec<(Arc<ServedVersion>, Revision, Arc<Selectable>)>>,
+    selectable: Mutex<Vec<SeenState>>,
     redefines: OnceLock<bool>,
 }
 
@@ -80,12 +87,12 @@ impl ChangeFindings {
         if let Some(known) = find(&kept, version, state) {
             return Ok(known);
         }
-        let seen = Arc::new(work::essential(see)?);
+        let selectable = Arc::new(work::essential(see)?);
         if kept.len() == SELECTABLE_MAX {
             kept.remove(0);
         }
-        kept.push((Arc::clone(version), state, Arc::clone(&seen)));
-        Ok(seen)
+        kept.push(SeenState { version: Arc::clone(version), revision: state, selectable: Arc::clone(&selectable) });
+        Ok(selectable)
     }
 
     /// Whether the change redefines a kind, which `compare` returns if it is not known. Callers that need it meanwhile
@@ -104,13 +111,9 @@ impl ChangeFindings {
     }
 }
 
-fn find(
-    kept: &[(Arc<ServedVersion>, Revision, Arc<Selectable>)],
-    version: &Arc<ServedVersion>,
-    state: Revision,
-) -> Option<Arc<Selectable>> {
-    let found = kept.iter().find(|(known, of, _)| Arc::ptr_eq(known, version) && *of == state);
-    found.map(|(_, _, selectable)| Arc::clone(selectable))
+fn find(kept: &[SeenState], version: &Arc<ServedVersion>, state: Revision) -> Option<Arc<Selectable>> {
+    let found = kept.iter().find(|seen| Arc::ptr_eq(&seen.version, version) && seen.revision == state);
+    found.map(|seen| Arc::clone(&seen.selectable))
 }
 
 #[cfg(test)]
