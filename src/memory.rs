@@ -12,10 +12,10 @@
 //! they are never all used up. The memory of a request is estimated before it begins, from the
 //! number of bytes and values in its body. A request that finds no memory waits in a queue, first
 //! come, first served, for five seconds; then it is answered with 429. A user has at most half of
-//! the memory for bodies ([`fair`]), so the rest is there for others; a body takes all that it needs
-//! once, so that no two bodies wait for each other. An operation that is larger
-//! than its whole share runs alone; an answer that would take more than half of the limit is a 429
-//! at once. There is one pool for bodies that are being read, one for the work on them, and one for
+//! the memory for bodies, for requests and for their answers ([`fair`]), so the rest is there for others, also while a
+//! client is slow to read an answer; a request takes all that it needs once, so that no two wait for each other. An
+//! operation that is larger than the user's share takes all of it; an answer that would take more than half of the
+//! limit is a 429 at once. There is one pool for bodies that are being read, one for the work on them, and one for
 //! the objects that they are checked against, so that nothing that waits for memory holds what
 //! others wait for.
 //!
@@ -40,8 +40,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep};
 
 use crate::meta::Status;
 use fair::{FairPool, FairUnits};
@@ -102,21 +101,14 @@ const ADDRESSES_SHARE: usize = 2;
 pub struct Memory {
     limit_bytes: usize,
     bodies: FairPool,
-    work: Pool,
-    listed: Pool,
-    watches: Pool,
+    work: FairPool,
+    listed: FairPool,
+    watches: FairPool,
     store: Arc<Room>,
     begun: Instant,
     /// The last measurement: milliseconds since `begun`, shifted, and the percentage of the limit
     /// in use.
     looked: AtomicU64,
-}
-
-/// The memory of one share, handed out in the order of the calls.
-#[derive(Debug)]
-struct Pool {
-    free: Arc<Semaphore>,
-    units: u32,
 }
 
 /// How many bytes the in-memory databases of a process may hold together.
@@ -135,9 +127,7 @@ pub struct Portion {
 
 /// Memory that is kept free for its holder until the reservation is dropped.
 #[derive(Debug)]
-pub struct Reservation {
-    units: OwnedSemaphorePermit,
-}
+pub struct Reservation(FairUnits);
 
 /// No memory became free in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,37 +140,10 @@ impl From<Full> for Status {
     }
 }
 
-impl Pool {
-    fn new(bytes: usize) -> Self {
-        let units = u32::try_from((bytes / UNIT_BYTES).min(Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);
-        Pool { free: Arc::new(Semaphore::new(units as usize)), units }
-    }
-
-    /// The units for so many bytes. More than the whole pool is reduced to the whole pool: such an
-    /// operation runs alone.
-    fn units_for(&self, bytes: usize) -> u32 {
-        u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX).min(self.units)
-    }
-
-    async fn reserve_until(&self, until: Instant, bytes: usize) -> Result<Reservation, Full> {
-        let units = Arc::clone(&self.free).acquire_many_owned(self.units_for(bytes));
-        match timeout_at(until, units).await {
-            Ok(Ok(units)) => Ok(Reservation { units }),
-            _ => Err(Full),
-        }
-    }
-
-    fn is_idle(&self) -> bool {
-        self.free.available_permits() == self.units as usize
-    }
-}
-
 impl Reservation {
     /// Reserves so many bytes more of the same pool, at once or not at all.
     pub fn more(&self, bytes: usize) -> Result<Reservation, Full> {
-        let units = u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX);
-        let more = Arc::clone(self.units.semaphore()).try_acquire_many_owned(units);
-        more.map(|units| Reservation { units }).map_err(|_| Full)
+        self.0.more(units_for(bytes)).map(Reservation).ok_or(Full)
     }
 }
 
@@ -223,9 +186,9 @@ impl Memory {
         Memory {
             limit_bytes,
             bodies: FairPool::new(limit_bytes / BODIES_SHARE / UNIT_BYTES),
-            work: Pool::new(limit_bytes / WORK_SHARE),
-            listed: Pool::new(limit_bytes / WORK_SHARE),
-            watches: Pool::new(limit_bytes / WATCHES_SHARE),
+            work: FairPool::new(limit_bytes / WORK_SHARE / UNIT_BYTES),
+            listed: FairPool::new(limit_bytes / WORK_SHARE / UNIT_BYTES),
+            watches: FairPool::new(limit_bytes / WATCHES_SHARE / UNIT_BYTES),
             store: Room::of(limit_bytes / STORE_SHARE),
             begun: Instant::now(),
             looked: AtomicU64::new(0),
@@ -264,29 +227,24 @@ impl Memory {
     /// Reserves memory to read a body of so many bytes that `user` sends; `None` for a user whose
     /// share is not limited. A body that is larger than the share takes all of it.
     pub async fn for_body(&self, user: Option<&str>, bytes: usize) -> Result<FairUnits, Full> {
-        let units = u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX);
-        self.bodies.take(user, units, Instant::now() + WAIT).await.ok_or(Full)
+        self.bodies.take(user, units_for(bytes), Instant::now() + WAIT).await.ok_or(Full)
     }
 
     /// Reserves memory for the work of a request with its body and an object of `stored_bytes` in
     /// the database.
-    pub async fn for_work_on(&self, body: &[u8], stored_bytes: usize) -> Result<Reservation, Full> {
-        self.for_work(work_bytes(body) + stored_bytes.saturating_mul(TEXT_COPIES)).await
-    }
-
-    /// Reserves memory for work that takes so many bytes.
-    pub async fn for_work(&self, bytes: usize) -> Result<Reservation, Full> {
-        self.within(&self.work, bytes).await
+    pub async fn for_work_on(&self, user: Option<&str>, body: &[u8], stored_bytes: usize) -> Result<Reservation, Full> {
+        let bytes = work_bytes(body) + stored_bytes.saturating_mul(TEXT_COPIES);
+        self.within(&self.work, user, bytes).await
     }
 
     /// Reserves memory for the objects that a request is checked against, beside that for its own
     /// work; fails at once for more than the process could hold beside the rest. The holder must
     /// not ask for more of it.
     pub async fn for_listed(&self, bytes: usize) -> Result<Reservation, Full> {
-        if bytes > self.limit_bytes / ANSWER_SHARE { Err(Full) } else { self.within(&self.listed, bytes).await }
+        if bytes > self.limit_bytes / ANSWER_SHARE { Err(Full) } else { self.within(&self.listed, None, bytes).await }
     }
 
-    async fn within(&self, pool: &Pool, bytes: usize) -> Result<Reservation, Full> {
+    async fn within(&self, pool: &FairPool, user: Option<&str>, bytes: usize) -> Result<Reservation, Full> {
         let until = Instant::now() + WAIT;
         while !pool.is_idle() && self.is_short() {
             if Instant::now() > until {
@@ -294,20 +252,19 @@ impl Memory {
             }
             sleep(PAUSE).await;
         }
-        pool.reserve_until(until, bytes).await
+        pool.take(user, units_for(bytes), until).await.map(Reservation).ok_or(Full)
     }
 
     /// Reserves memory for an answer of so many bytes that is built as a whole; fails at once for
     /// more than the process could hold beside the rest.
-    pub async fn for_answer(&self, bytes: usize) -> Result<Reservation, Full> {
-        if bytes > self.limit_bytes / ANSWER_SHARE { Err(Full) } else { self.for_work(bytes).await }
+    pub async fn for_answer(&self, user: Option<&str>, bytes: usize) -> Result<Reservation, Full> {
+        if bytes > self.limit_bytes / ANSWER_SHARE { Err(Full) } else { self.within(&self.work, user, bytes).await }
     }
 
     /// Reserves memory for a watch whose selectors hold so many bytes, at once or not at all, as watches last long.
     pub fn for_watch(&self, selectors_bytes: usize) -> Result<Reservation, Full> {
-        let bytes = WATCH_BYTES.saturating_add(selectors_bytes);
-        let units = Arc::clone(&self.watches.free).try_acquire_many_owned(self.watches.units_for(bytes));
-        units.map(|units| Reservation { units }).map_err(|_| Full)
+        let units = units_for(WATCH_BYTES.saturating_add(selectors_bytes));
+        self.watches.try_take(None, units).map(Reservation).ok_or(Full)
     }
 
     /// Whether the process uses nearly all of its limit.
@@ -334,6 +291,11 @@ impl Memory {
         self.looked.store((now_ms << PERCENT_BITS) | u64::from(used).max(1), Ordering::Relaxed);
         usize::from(used)
     }
+}
+
+/// The units for so many bytes.
+fn units_for(bytes: usize) -> u32 {
+    u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX)
 }
 
 /// The estimated memory of a request that decodes `body`, from its length and the number of values
@@ -450,15 +412,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_is_larger_than_all_runs_alone_and_others_wait_their_turn() {
         let memory = Arc::new(Memory::new(1 << 40));
-        let huge = memory.work.reserve_until(Instant::now() + WAIT, usize::MAX / 2).await.expect("there is all of it");
-        assert_eq!(
-            memory.work.reserve_until(Instant::now() + WAIT, 1).await.err(),
-            Some(Full),
-            "it waits, then it is refused"
-        );
+        let huge = memory.within(&memory.work, None, usize::MAX / 2).await.expect("there is all of it");
+        assert_eq!(memory.within(&memory.work, None, 1).await.err(), Some(Full), "it waits, then it is refused");
         let waiting = tokio::spawn({
             let memory = Arc::clone(&memory);
-            async move { memory.work.reserve_until(Instant::now() + WAIT, 1).await.is_ok() }
+            async move { memory.within(&memory.work, None, 1).await.is_ok() }
         });
         tokio::task::yield_now().await;
         drop(huge);
@@ -466,14 +424,24 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn the_answers_of_one_user_leave_memory_for_others() {
+        let memory = Memory::new(1 << 30);
+        let jane = Some("jane");
+        let huge = memory.for_answer(jane, 1 << 29).await.expect("there is half of it");
+        assert_eq!(memory.for_answer(jane, 1).await.err(), Some(Full), "the user has no more");
+        let others = memory.for_work_on(Some("joe"), b"{}", 1 << 20).await;
+        drop((huge, others.expect("there is some for others")));
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_request_waits_no_longer_where_memory_is_short_at_first() {
         let memory = Memory::new(1 << 40);
-        let all = memory.for_work(usize::MAX / 2).await.expect("there is all of it");
+        let all = memory.within(&memory.work, None, usize::MAX / 2).await.expect("there is all of it");
         // Until then the process is said to use all of its limit.
         let short_ms = 4_000_u64;
         memory.looked.store((short_ms << 8) | 100, Ordering::Relaxed);
         let began = Instant::now();
-        assert_eq!(memory.for_work(1).await.err(), Some(Full));
+        assert_eq!(memory.within(&memory.work, None, 1).await.err(), Some(Full));
         assert!(began.elapsed() >= WAIT && began.elapsed() < WAIT + 2 * PAUSE, "{:?}", began.elapsed());
         drop(all);
     }
@@ -481,8 +449,8 @@ mod tests {
     #[tokio::test]
     async fn an_answer_that_could_never_be_held_is_refused_at_once() {
         let memory = Memory::new(1 << 40);
-        assert!(memory.for_answer(1 << 39).await.is_ok());
-        assert_eq!(memory.for_answer((1 << 39) + 1).await.err(), Some(Full));
+        assert!(memory.for_answer(None, 1 << 39).await.is_ok());
+        assert_eq!(memory.for_answer(None, (1 << 39) + 1).await.err(), Some(Full));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Source: the cluster role aggregation controller of Kubernetes 1.37.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use memchr::memmem;
@@ -134,15 +134,15 @@ struct GatheredRules<'r> {
     /// The rules and the selectors that were seen, as JSON.
     known: HashSet<Vec<u8>>,
     asked: HashSet<Vec<u8>>,
-    /// The roles that no selector has selected, with their labels.
-    left: Vec<(&'r Stored, BTreeMap<&'r str, &'r str>)>,
+    /// The roles that no selector has selected.
+    left: Vec<&'r Stored>,
 }
 
 impl<'r> GatheredRules<'r> {
     /// Those of all roles but the one that is aggregated; none yet.
     fn of(name: &str, roles: &'r Snapshot) -> Self {
         let parts = roles.range("", None).filter(|part| *part.key != *name);
-        let left = parts.map(|part| (&**part, part.labels().inspect(|_| work::step()).collect())).collect();
+        let left = parts.map(|part| &**part).collect();
         GatheredRules { rules: Vec::new(), known: HashSet::new(), asked: HashSet::new(), left }
     }
 
@@ -155,11 +155,10 @@ impl<'r> GatheredRules<'r> {
             }
             let Ok(selector) = LabelSelector::decode(selector) else { continue };
             work::steps(self.left.len());
-            let (selected, left): (Vec<_>, Vec<_>) = std::mem::take(&mut self.left)
-                .into_iter()
-                .partition(|(_, labels)| selector.matches(|label| labels.get(label).copied()));
+            let (selected, left): (Vec<_>, Vec<_>) =
+                std::mem::take(&mut self.left).into_iter().partition(|part| selector.matches(part.sorted_labels()));
             self.left = left;
-            for (part, _) in selected {
+            for part in selected {
                 let Ok(part) = json::decode(&part.bytes) else { continue };
                 let own = part.items_at(&["rules"]).iter();
                 self.rules.extend(own.filter(|rule| self.known.insert(json::encode(rule))).cloned());

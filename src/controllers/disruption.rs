@@ -5,7 +5,7 @@
 //!
 //! Source: `pkg/controller/disruption` of Kubernetes 1.37.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use crate::meta::selector::LabelSelector;
 use crate::meta::{Revision, Status};
 use crate::object;
 use crate::registry::Subresource;
-use crate::store::{ChangeEvent, Collection, Stored};
+use crate::store::{ChangeEvent, Collection, SortedLabels, Stored};
 use crate::value::{Map, Value, go_quote, json};
 use crate::work;
 
@@ -94,18 +94,18 @@ impl KnownBudgets {
 /// A pod in a namespace with budgets.
 struct KnownPod {
     /// At its last change that was noted.
-    labels: HashMap<Box<str>, Box<str>>,
+    labels: Box<SortedLabels>,
     /// What it was when a budget covered it, and at which revision.
     seen: Option<(Revision, Arc<CoveredPod>)>,
 }
 
 impl KnownPod {
     fn new(stored: &Stored) -> Self {
-        KnownPod { labels: stored.labels().map(|(name, value)| (name.into(), value.into())).collect(), seen: None }
+        KnownPod { labels: stored.sorted_labels().into(), seen: None }
     }
 
     fn is_selected_by(&self, selector: &LabelSelector) -> bool {
-        selector.matches(|name| self.labels.get(name).map(|value| &**value))
+        selector.matches(&*self.labels)
     }
 
     /// What matters of the pod in this state.
@@ -232,7 +232,7 @@ impl Disruption {
         let mut covered = Vec::new();
         for stored in found {
             let pod = known.pods.entry(Arc::clone(&stored.key)).or_insert_with(|| KnownPod::new(&stored));
-            if selector.is_some_and(|selector| selector.matches(|name| stored.label(name))) {
+            if selector.is_some_and(|selector| selector.matches(stored.sorted_labels())) {
                 covered.push(pod.seen_as(&stored)?);
             }
         }

@@ -226,9 +226,7 @@ impl FamilyIndex {
         let owners = self.selectors.range::<str, _>((Bound::Included(prefix.as_str()), Bound::Unbounded));
         let owners = owners.take_while(|(key, _)| key.starts_with(&prefix));
         let selecting = owners.filter(|(_, selector)| {
-            selector
-                .as_ref()
-                .is_some_and(|selector| !selector.is_empty() && selector.matches(|name| stored.label(name)))
+            selector.as_ref().is_some_and(|selector| !selector.is_empty() && selector.matches(stored.sorted_labels()))
         });
         selecting.map(|(key, _)| key.to_string()).collect()
     }
@@ -270,8 +268,7 @@ pub(super) enum Claim {
 pub(super) fn claim(owner: &Value, selector: &LabelSelector, child: &Value) -> Claim {
     let uid = owner.str_at(&["metadata", "uid"]);
     let controller = controller_of(child);
-    let label = |name: &str| child.at(&["metadata", "labels", name]).and_then(Value::as_str);
-    let matches = selector.matches(label);
+    let matches = selector.matches(&child.at(&["metadata", "labels"]));
     let (owner_goes, child_goes) = (is_going(owner), is_going(child));
     match controller {
         Some(reference) if reference.str_at(&["uid"]) != uid => Claim::Foreign,

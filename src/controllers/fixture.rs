@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::client::{Client, Kind, PODS};
 use super::recorder::Recorder;
 use crate::meta::OBJECT_BYTES_MAX;
-use crate::registry::Registry;
-use crate::store::{Encoded, Op, Put, Write};
+use crate::registry::{Registry, fixture};
+use crate::store::Encoded;
 use crate::value::{Value, yaml};
 
 /// The client of a controller.
@@ -21,16 +21,8 @@ pub(super) fn read(text: &str) -> Value {
 
 /// Stores an object as it is, unasked.
 pub(super) async fn store(registry: &Registry, kind: Kind, key: &str, object: &Value) {
-    let put = Put {
-        object: Encoded::of(object),
-        uid: object.str_at(&["metadata", "uid"]).into(),
-        stored_version: "v1".into(),
-        schema_generation: 0,
-        expires_at_ms: None,
-        served_under: None,
-    };
-    let write = Write { collection: kind.collection(), key: key.into(), op: Op::Put(put), guards: Vec::new() };
-    registry.storage.write(write).await.expect("it is stored");
+    let named = (key, object.str_at(&["metadata", "uid"]));
+    fixture::store(&registry.storage, &kind.collection(), named, Encoded::of(object)).await;
 }
 
 /// Stores a pod of a node, with a status. If it is not `writable`, no status of it can be written.

@@ -75,7 +75,7 @@ impl Services {
         let keys = match known {
             Some(keys) => keys,
             None => {
-                let is_selected = |stored: &Stored| selector.matches(|name| stored.label(name));
+                let is_selected = |stored: &Stored| selector.matches(stored.sorted_labels());
                 let pods = client.stored(PODS, service.str_at(&["metadata", "namespace"]), is_selected).await?;
                 let keys: Vec<Arc<str>> = pods.iter().map(|pod| Arc::clone(&pod.key)).collect();
                 self.index().complete(&key, keys.iter().cloned());
@@ -86,7 +86,7 @@ impl Services {
         let mut members = Vec::new();
         for key in keys {
             let Some(pod) = client.get(PODS, &key).await? else { continue };
-            if !selector.matches(|name| pod.at(&["metadata", "labels", name]).and_then(Value::as_str)) {
+            if !selector.matches(&pod.at(&["metadata", "labels"])) {
                 continue;
             }
             let node = pod.str_at(&["spec", "nodeName"]);
@@ -154,7 +154,7 @@ impl ServiceIndex {
         let candidates: Vec<String> = labels.filter_map(|label| self.by_label.get(&label)).flatten().cloned().collect();
         for service in candidates {
             let Some(known) = self.services.get_mut(&service) else { continue };
-            if known.selector.matches(|name| pod.and_then(|pod| pod.label(name))) {
+            if known.selector.matches(pod.map_or(&[][..], Stored::sorted_labels)) {
                 known.pods.insert(Arc::clone(key));
                 self.members.entry(Arc::clone(key)).or_default().insert(service.clone());
                 about.insert(service);

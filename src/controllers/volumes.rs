@@ -342,14 +342,15 @@ fn best(claim: &Value, volumes: &[KnownVolume]) -> Option<usize> {
     let fits = |known: &KnownVolume| {
         let volume = &known.volume;
         let is_equal = |field: &str| volume.str_at(&["spec", field]) == claim.str_at(&["spec", field]);
-        let label = |name: &str| volume.at(&["metadata", "labels", name]).and_then(Value::as_str);
         known.capacity_bytes >= wanted_bytes
             && volume.at(&["spec", "claimRef"]).is_none()
             && !is_going(volume)
             && is_equal("storageClassName")
             && is_equal("volumeMode")
             && modes.iter().all(|mode| volume.items_at(&["spec", "accessModes"]).contains(mode))
-            && selector.as_ref().is_none_or(|it| it.as_ref().is_ok_and(|it| it.matches(label)))
+            && selector
+                .as_ref()
+                .is_none_or(|it| it.as_ref().is_ok_and(|it| it.matches(&volume.at(&["metadata", "labels"]))))
     };
     let fitting = volumes.iter().enumerate().filter(|(_, known)| fits(known));
     fitting.min_by_key(|(_, known)| known.capacity_bytes).map(|(at, _)| at)

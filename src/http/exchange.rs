@@ -189,8 +189,8 @@ impl Exchange {
         // Before the body is scanned, which is already work.
         self.ready().await?;
         let made_bytes = if self.may_copy(&bytes) { json_patch::COPIED_BYTES_MAX } else { 0 };
-        let reserved = memory.for_work_on(&bytes, stored_bytes + made_bytes).await.map_err(|Full| no_memory())?;
-        self.hold(reserved);
+        let reserved = memory.for_work_on(self.limited_user(), &bytes, stored_bytes + made_bytes).await;
+        self.hold(reserved.map_err(|Full| no_memory())?);
         drop(room);
         Ok(bytes)
     }

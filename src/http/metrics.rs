@@ -1,11 +1,13 @@
 //! `/metrics`: metrics of the server, under the names that Kubernetes gives them.
 //!
-//! Only requests for what is served are counted under their own labels, so that no client can create an unlimited
-//! number of time series.
+//! Only requests for what is served are counted under their own labels, and only so many of them, so that no client can
+//! create an unlimited number of time series.
 //! Source: `k8s.io/apiserver/pkg/endpoints/metrics` and `pkg/storage/etcd3/metrics`, release 1.37.
 
+use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::AtomicU64;
+use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -21,11 +23,22 @@ use crate::admission::Figures;
 use crate::auth;
 use crate::meta::minor::Minor;
 use crate::store::Storage;
+use crate::work;
 
 use super::version_of;
 
 /// The type of the text that [`Metrics::text`] gives.
 pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
+
+/// How many routes are told apart; of further ones, only the verb and the scope are. Definitions come and go, and what
+/// is counted of a route stays.
+const ROUTES_MAX: usize = 2_000;
+
+/// What Kubernetes puts for the value of a label that is not to be told apart.
+const UNEXPECTED: &str = "unexpected";
+
+/// The lines of a route, about.
+const ROUTE_LINES: usize = 50;
 
 const SECONDS: [f64; 23] = [
     0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0,
@@ -43,6 +56,14 @@ pub(super) struct Route {
     /// `resource`, `namespace`, `cluster`, or empty if it is not a resource.
     pub scope: &'static str,
     pub component: Component,
+}
+
+impl Route {
+    /// The route of all that are not told apart.
+    fn unexpected(self) -> Self {
+        let [group, version, resource, subresource] = [UNEXPECTED; 4].map(str::to_owned);
+        Route { group, version, resource, subresource, ..self }
+    }
 }
 
 /// Of three fields alone, as each request is hashed several times: few routes have them all in common.
@@ -120,6 +141,8 @@ struct Built {
 /// The metrics of a server.
 pub(super) struct Metrics {
     registry: Registry,
+    /// The routes that are told apart.
+    routes: RwLock<HashSet<Route>>,
     requests: Family<AnsweredLabels, Counter>,
     durations: Family<Timed, Histogram, fn() -> Histogram>,
     sizes: Family<Route, Histogram, fn() -> Histogram>,
@@ -165,6 +188,7 @@ impl Metrics {
         let impersonation_seconds: fn() -> Histogram = || Histogram::new(exponential_buckets(0.001, 2.0, 15));
         let metrics = Metrics {
             registry: Registry::default(),
+            routes: RwLock::default(),
             requests: Family::default(),
             durations: Family::new_with_constructor(seconds),
             sizes: Family::new_with_constructor(answer_sizes),
@@ -257,8 +281,24 @@ impl Metrics {
         figures.register(&mut self.registry);
     }
 
+    /// The route that `route` is counted as.
+    fn counted(&self, route: Route) -> Route {
+        {
+            let routes = self.routes.read().unwrap_or_else(PoisonError::into_inner);
+            if routes.contains(&route) {
+                return route;
+            }
+            if routes.len() >= ROUTES_MAX {
+                return route.unexpected();
+            }
+        }
+        self.routes.write().unwrap_or_else(PoisonError::into_inner).insert(route.clone());
+        route
+    }
+
     /// Counts an answer.
     pub fn answered(&self, route: Route, dry_run: &'static str, code: u16, took: Duration, size_bytes: Option<u64>) {
+        let route = self.counted(route);
         if let (Some(size), "GET" | "LIST") = (size_bytes, route.verb) {
             self.sizes.get_or_create(&route).observe(size as f64);
         }
@@ -270,17 +310,18 @@ impl Metrics {
 
     /// Counts a request that was cut short or never started.
     pub fn terminated(&self, route: Route, code: u16) {
+        let route = self.counted(route);
         self.terminations.get_or_create(&AnsweredLabels { dry_run: "", route, code }).inc();
     }
 
     /// The gauge of the watches of a route.
     pub fn long_running(&self, route: &Route) -> Gauge {
-        self.long_running.get_or_create_owned(route)
+        self.long_running.get_or_create_owned(&self.counted(route.clone()))
     }
 
     /// Notes that a deprecated version was asked for, which release `removed` does not have any more.
     pub fn deprecated(&self, route: &Route, removed: &str) {
-        let Route { group, version, resource, subresource, .. } = route.clone();
+        let Route { group, version, resource, subresource, .. } = self.counted(route.clone());
         let removed_release = removed.to_owned();
         self.deprecated.get_or_create(&Deprecated { group, version, resource, subresource, removed_release }).set(1);
     }
@@ -300,7 +341,9 @@ impl Metrics {
 
     /// The counters of the events of a watch.
     pub fn watch(&self, group: &str, version: &str, resource: &str) -> WatchCounters {
-        let watched = Watched { group: group.to_owned(), version: version.to_owned(), resource: resource.to_owned() };
+        let [group, version, resource] = [group, version, resource].map(str::to_owned);
+        let route = self.counted(Route { verb: "WATCH", group, version, resource, ..Route::default() });
+        let watched = Watched { group: route.group, version: route.version, resource: route.resource };
         let events = self.watch_events.get_or_create_owned(&watched);
         WatchCounters { events, sizes: self.watch_event_sizes.get_or_create_owned(&watched) }
     }
@@ -308,6 +351,8 @@ impl Metrics {
     /// Everything, in Prometheus' text format.
     pub fn text(&self, storage: &Storage) -> String {
         self.look_at(storage);
+        // Before: nothing waits while the counters are locked.
+        work::steps(self.routes.read().unwrap_or_else(PoisonError::into_inner).len() * ROUTE_LINES);
         let mut text = String::new();
         // Writing to a String does not fail.
         _ = encode(&mut text, &self.registry);
@@ -353,6 +398,7 @@ fn as_prometheus(open_metrics: &str) -> String {
     let mut out = String::with_capacity(open_metrics.len() + 256);
     let mut lines = open_metrics.lines().peekable();
     while let Some(line) = lines.next() {
+        work::bytes(line.len());
         let named = |kind: &str| line.strip_prefix(kind).and_then(|rest| rest.split_once(' '));
         if line == "# EOF" {
             continue;
@@ -441,6 +487,29 @@ mod tests {
         encode(&mut text, &metrics.registry).expect("a text takes everything");
         let built = text.lines().find(|line| line.starts_with("kubernetes_build_info{")).expect("it is told");
         assert!(built.contains("minor=\"34\"") && built.contains("git_version=\"v1.34."), "{built}");
+    }
+
+    #[test]
+    fn routes_are_told_apart_up_to_a_number() {
+        let metrics = Metrics::new(Minor::NEWEST);
+        let text = |count: usize| {
+            for at in 0..count {
+                let route = Route { verb: "GET", group: "g".into(), resource: format!("r{at}"), ..Route::default() };
+                metrics.terminated(route.clone(), 504);
+                metrics.long_running(&route).inc();
+                metrics.deprecated(&route, "1.40");
+                metrics.watch("g", "v1", &format!("w{at}")).count(10);
+                metrics.answered(route, "", 200, Duration::ZERO, Some(10));
+            }
+            let mut text = String::new();
+            encode(&mut text, &metrics.registry).expect("a text takes everything");
+            text
+        };
+        let few = text(ROUTES_MAX / 2);
+        assert!(few.contains("resource=\"r999\"") && !few.contains(UNEXPECTED));
+        let many = text(3 * ROUTES_MAX);
+        assert!(many.contains("resource=\"r999\"") && many.contains("resource=\"unexpected\""));
+        assert!(many.lines().count() < few.lines().count() + 200);
     }
 
     #[test]

@@ -24,8 +24,20 @@ pub struct FairPool {
 #[derive(Debug)]
 pub struct FairUnits {
     /// The user's own part; `None` for a user without a limit.
-    _of_user: Option<OwnedSemaphorePermit>,
-    _of_all: OwnedSemaphorePermit,
+    of_user: Option<OwnedSemaphorePermit>,
+    of_all: OwnedSemaphorePermit,
+}
+
+impl FairUnits {
+    /// Takes more units of the same pool for the same user, at once or not at all.
+    pub fn more(&self, units: u32) -> Option<FairUnits> {
+        let take = |part: &OwnedSemaphorePermit| Arc::clone(part.semaphore()).try_acquire_many_owned(units).ok();
+        let of_user = match &self.of_user {
+            Some(of_user) => Some(take(of_user)?),
+            None => None,
+        };
+        Some(FairUnits { of_user, of_all: take(&self.of_all)? })
+    }
 }
 
 impl FairPool {
@@ -53,7 +65,7 @@ impl FairPool {
             None => None,
         };
         let of_all = Arc::clone(&self.free).acquire_many_owned(units).await.ok()?;
-        Some(FairUnits { _of_user: of_user, _of_all: of_all })
+        Some(FairUnits { of_user, of_all })
     }
 
     /// Takes units as [`FairPool::take`] does, at once or not at all.
@@ -64,12 +76,17 @@ impl FairPool {
             None => None,
         };
         let of_all = Arc::clone(&self.free).try_acquire_many_owned(units).ok()?;
-        Some(FairUnits { _of_user: of_user, _of_all: of_all })
+        Some(FairUnits { of_user, of_all })
     }
 
     /// How many units are free.
     pub fn free(&self) -> usize {
         self.free.available_permits()
+    }
+
+    /// Whether none is taken.
+    pub fn is_idle(&self) -> bool {
+        self.free() == self.units as usize
     }
 
     fn units_max(&self, user: Option<&str>) -> u32 {
@@ -117,6 +134,13 @@ mod tests {
         let all = pool.try_take(None, 9).expect("it is reduced to all");
         assert_eq!(pool.free(), 0);
         drop(all);
+        assert!(pool.is_idle());
+        let own = pool.try_take(JANE, 2).expect("they are free");
+        let more = own.more(1).expect("the user has one left");
+        assert!(own.more(1).is_none() && pool.free() == 2, "half is the most");
+        drop((own, more));
+        let own = pool.try_take(None, 2).expect("they are free");
+        assert!(own.more(3).is_some() && own.more(4).is_none());
     }
 
     #[tokio::test(start_paused = true)]

@@ -269,7 +269,7 @@ mod tests {
     use super::*;
     use crate::object;
     use crate::registry::fixture;
-    use crate::store;
+    use crate::store::Encoded;
 
     const CONFIGURATIONS: [&str; 2] = ["admissionregistration.k8s.io", "mutatingwebhookconfigurations"];
 
@@ -288,21 +288,8 @@ mod tests {
             },
             "status" => object! { "acceptedNames" => names, "conditions" => vec![established] },
         };
-        let put = store::Put {
-            object: store::Encoded::of(&definition),
-            uid: "u".into(),
-            stored_version: "v1".into(),
-            schema_generation: 0,
-            expires_at_ms: None,
-            served_under: None,
-        };
-        let write = store::Write {
-            collection: registry.definitions.collection(),
-            key: format!("{plural}.{group}").as_str().into(),
-            op: store::Op::Put(put),
-            guards: Vec::new(),
-        };
-        registry.storage.write(write).await.expect("it is stored");
+        let (definitions, name) = (registry.definitions.collection(), format!("{plural}.{group}"));
+        fixture::store(&registry.storage, &definitions, (&name, "u"), Encoded::of(&definition)).await;
         let resource = registry.resolve(group, plural).await.expect("definitions are there");
         assert!(resource.is_some_and(|resource| resource.definition.is_none()));
         assert!(registry.resolve_kind(group, "v9", "X").await.expect("definitions are there").is_none());
@@ -314,17 +301,7 @@ mod tests {
     async fn a_damaged_namespace_is_in_no_phase() {
         let registry = fixture::registry().await;
         let namespaces = StoredNamespaces(registry.storage.clone());
-        let put = store::Put {
-            object: store::Encoded::new(""),
-            uid: "u".into(),
-            stored_version: "v1".into(),
-            schema_generation: 0,
-            expires_at_ms: None,
-            served_under: None,
-        };
-        let (collection, op) = (NAMESPACES.clone(), store::Op::Put(put));
-        let write = store::Write { collection, key: "damaged".into(), op, guards: Vec::new() };
-        registry.storage.write(write).await.expect("it is written");
+        fixture::store(&registry.storage, &NAMESPACES, ("damaged", "u"), Encoded::new("")).await;
         assert_eq!(namespaces.phase("default").await.expect("it is readable"), Some(Phase::Active));
         assert_eq!(namespaces.phase("damaged").await.expect_err("it is not").code, 500);
         assert_eq!(namespaces.phase("absent").await.expect("it is none"), None);

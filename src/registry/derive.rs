@@ -293,8 +293,7 @@ fn is_known_as_raw(resource: &Resource, version: &ServedVersion, stored: &Stored
 /// The stored form of an object; the values at these paths are not decoded.
 fn decode_stored(stored: &Stored, passed_on: &'static [&'static [&'static str]]) -> Result<Value, Undecodable> {
     if stored.is_damaged() {
-        let (key, revision) = (Arc::clone(&stored.key), stored.revision);
-        return Err(StoreError::Garbled { key, revision }.into());
+        return Err(stored.garbled().into());
     }
     Ok(json::decode_leaving(&stored.bytes, passed_on)?)
 }

@@ -9,7 +9,7 @@ use crate::kinds::runtime_config::RuntimeConfig;
 use crate::memory::Memory;
 use crate::meta::Revision;
 use crate::object;
-use crate::store::{Config, Storage};
+use crate::store::{Collection, Config, Encoded, Op, Put, Storage, Write};
 use crate::webhook;
 
 use super::{
@@ -68,6 +68,20 @@ pub(crate) async fn create_namespace(registry: &Registry, name: &str) {
     };
     let user = UserInfo::unsecured();
     registry.create(&namespaces, &user, &request, &mut Warnings::default()).await.expect("it is valid");
+}
+
+/// Stores an object as it is, unasked; `uid` is the one that the store notes.
+pub(crate) async fn store(storage: &Storage, collection: &Collection, (key, uid): (&str, &str), object: Encoded) {
+    let put = Put {
+        object,
+        uid: uid.into(),
+        stored_version: "v1".into(),
+        schema_generation: 0,
+        expires_at_ms: None,
+        served_under: None,
+    };
+    let write = Write { collection: collection.clone(), key: key.into(), op: Op::Put(put), guards: Vec::new() };
+    storage.write(write).await.expect("it is stored");
 }
 
 /// The newest revision of what a registry of tests stores, in one database.

@@ -7,7 +7,6 @@ use crate::meta::selector::{FieldSelector, LabelSelector};
 use crate::meta::{Revision, Status};
 use crate::store::continue_token::ContinueToken;
 use crate::store::{At, ChangeFindings, Collection, Encoded, PageEnd, Selectable, Snapshot, SnapshotError, Stored};
-use crate::value::Value;
 use crate::work;
 
 use super::derive::{UNREADABLE_MAX, Undecodable, decode_derived, refuse_list};
@@ -192,7 +191,7 @@ impl Registry {
         findings: Option<&ChangeFindings>,
     ) -> Result<bool, Undecodable> {
         let is_converted = target.resource.is_converted_by_webhook(&target.version, stored);
-        if !is_converted && !selection.selects_labels(|name| stored.label(name)) {
+        if !is_converted && !selection.selects_labels(stored.sorted_labels()) {
             return Ok(false);
         }
         if !selection.selects_key(split_key(target, &stored.key)) {
@@ -203,8 +202,7 @@ impl Registry {
         }
         let seen = self.seen(target, selection, stored, findings).await?;
         // Those after the conversion.
-        let label = |name: &str| seen.labels.get(name).and_then(Value::as_str);
-        Ok((!is_converted || selection.selects_labels(label)) && selection.selects_fields(&seen))
+        Ok((!is_converted || selection.selects_labels(&Some(&seen.labels))) && selection.selects_fields(&seen))
     }
 
     /// What `stored` shows to selectors in the requested version.

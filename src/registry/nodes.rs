@@ -166,7 +166,7 @@ mod tests {
     use crate::auth::ResourceAttributes;
     use crate::object;
     use crate::registry::fixture;
-    use crate::store;
+    use crate::store::{Encoded, Op, Write};
     use crate::value::Value;
     use crate::work::{Ended, Meter, Oversee};
 
@@ -185,14 +185,6 @@ mod tests {
         Attributes::Resource(ResourceAttributes { namespace: "default", name, ..of })
     }
 
-    /// Writes the pod, and reads what is stored then.
-    async fn make(nodes: &StoredNodes, op: store::Op) {
-        let collection = Collection::new("", "pods");
-        let write = store::Write { collection, key: "default/p".into(), op, guards: Vec::new() };
-        nodes.storage.write(write).await.expect("it is written");
-        nodes.refresh().await.expect("the store works");
-    }
-
     #[tokio::test]
     async fn a_request_that_is_ended_leaves_no_node_more_than_its_pods() {
         let registry = fixture::registry().await;
@@ -204,21 +196,17 @@ mod tests {
             "metadata" => object! { "namespace" => "default", "name" => "p" },
             "spec" => object! { "nodeName" => "n", "imagePullSecrets" => secrets },
         };
-        let put = store::Put {
-            object: store::Encoded::of(&pod),
-            uid: "u".into(),
-            stored_version: "v1".into(),
-            schema_generation: 0,
-            expires_at_ms: None,
-            served_under: None,
-        };
-        make(&nodes, store::Op::Put(put)).await;
+        let pods = Collection::new("", "pods");
+        fixture::store(&nodes.storage, &pods, ("default/p", "u"), Encoded::of(&pod)).await;
+        nodes.refresh().await.expect("the store works");
         let attributes = may_read("s4999");
         let mut deciding = pin!(nodes.authorize(&node, &attributes));
         let polled = Meter::new(Impatient).run(|| deciding.as_mut().poll(&mut Context::from_waker(Waker::noop())));
         let decided = polled.ok().map(|polled| matches!(polled, Poll::Ready(decision) if decision == Decision::ALLOW));
         assert_eq!(decided, Some(true), "it is not ended");
-        make(&nodes, store::Op::Delete).await;
+        let delete = Write { collection: pods, key: "default/p".into(), op: Op::Delete, guards: Vec::new() };
+        nodes.storage.write(delete).await.expect("it is written");
+        nodes.refresh().await.expect("the store works");
         assert_ne!(nodes.authorize(&node, &may_read("s4999")).await, Decision::ALLOW);
     }
 }

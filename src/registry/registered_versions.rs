@@ -25,10 +25,12 @@ impl Registry {
     pub async fn register_versions(&self, group: &str) -> Result<(), Status> {
         let snapshot = self.newest(&Collection::new(GROUP, "apiservices")).await?;
         let is_of_group = |name: &str| name.split_once('.').is_some_and(|(_, of)| of == group);
+        let mut registered = Ok(());
         for stored in snapshot.range("", None).filter(|stored| is_of_group(&stored.key)) {
-            self.register_version(&stored.key).await?;
+            // One that can't be written does not hold up the others.
+            registered = registered.and(self.register_version(&stored.key).await);
         }
-        Ok(())
+        registered
     }
 
     /// Sees to the stored APIService of this name, if there is one and the server manages it.
@@ -98,6 +100,7 @@ mod tests {
     use super::*;
     use crate::object;
     use crate::registry::fixture;
+    use crate::store::Encoded;
     use crate::value::yaml;
 
     const NAME: &str = "v1.example.com";
@@ -138,6 +141,17 @@ mod tests {
             registry.register_versions("example.com").await.expect("nothing stands in the way");
             assert_eq!(priority(&registry).await, Some(expected), "{managed}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_damaged_service_does_not_hold_up_the_others() {
+        let registry = fixture::registry().await;
+        register(&registry).await;
+        store(&registry, "true").await;
+        let services = Collection::new(GROUP, "apiservices");
+        fixture::store(&registry.storage, &services, ("v0.example.com", "u"), Encoded::new("")).await;
+        registry.register_versions("example.com").await.expect_err("one is damaged");
+        assert_eq!(priority(&registry).await, Some(1_000));
     }
 
     #[tokio::test]

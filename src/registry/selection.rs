@@ -6,7 +6,7 @@
 
 use crate::kinds::strategy::Strategy;
 use crate::meta::json_path::JsonPath;
-use crate::meta::selector::{FieldSelector, LabelSelector};
+use crate::meta::selector::{FieldSelector, LabelSelector, Labels};
 use crate::store::{Selectable, SelectableText};
 use crate::value::{Value, go_print};
 use crate::work;
@@ -94,9 +94,9 @@ impl Selection {
         !self.by_field.is_empty() || is_converted && !self.labels.is_empty()
     }
 
-    /// Whether it selects an object whose labels `label` returns.
-    pub fn selects_labels<'l>(&self, label: impl Fn(&str) -> Option<&'l str>) -> bool {
-        self.labels.matches(label)
+    /// Whether it selects an object with these labels.
+    pub fn selects_labels(&self, labels: &(impl Labels + ?Sized)) -> bool {
+        self.labels.matches(labels)
     }
 
     /// Whether it selects objects with this namespace and name.

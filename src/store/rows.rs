@@ -85,20 +85,15 @@ pub(super) fn checksum(revision: Revision, key: &str, bytes: &[u8]) -> i64 {
 /// Errors: it differs from what was written.
 pub(super) fn read_stored<'r>(row: &'r impl LogRow<'r>, at: usize) -> Result<Stored, StoreError> {
     let stored = read_unchecked(row, at)?;
-    if is_whole(&stored, read_number(row, at + 8)?) {
-        Ok(stored)
-    } else {
-        Err(StoreError::Garbled { key: stored.key, revision: stored.revision })
-    }
+    if is_whole(&stored, read_number(row, at + 8)?) { Ok(stored) } else { Err(stored.garbled()) }
 }
 
-/// Reads a state for the load of its collection: a state that differs from what was written gets no bytes, so that it
-/// can be recognized and removed, and the others can be read.
-pub(super) fn read_loaded<'r>(row: &'r impl LogRow<'r>) -> Result<Stored, StoreError> {
-    let mut stored = read_unchecked(row, 0)?;
-    if !is_whole(&stored, read_number(row, 8)?) {
-        let garbled = StoreError::Garbled { key: Arc::clone(&stored.key), revision: stored.revision };
-        tracing::error!(error = %garbled, "an object can't be read");
+/// [`read_stored`], but a state that differs from what was written gets no bytes, so that it can be recognized, replaced
+/// and removed, and the others can be read.
+pub(super) fn read_or_damaged<'r>(row: &'r impl LogRow<'r>, at: usize) -> Result<Stored, StoreError> {
+    let mut stored = read_unchecked(row, at)?;
+    if !is_whole(&stored, read_number(row, at + 8)?) {
+        tracing::error!(error = %stored.garbled(), "an object can't be read");
         stored.bytes = Bytes::new();
     }
     Ok(stored)
@@ -130,7 +125,7 @@ pub(super) fn read_change<'r>(row: &'r impl LogRow<'r>) -> Result<Change, StoreE
     let after = Arc::new(read_stored(row, 0)?);
     let deleted = read_number(row, 9)? == DELETE;
     let previous = match row.number(11)? {
-        Some(_) => Some(Arc::new(read_stored(row, 10)?)),
+        Some(_) => Some(Arc::new(read_or_damaged(row, 10)?)),
         None => None,
     };
     let revision = after.revision;
@@ -144,7 +139,7 @@ pub(super) fn read_change<'r>(row: &'r impl LogRow<'r>) -> Result<Change, StoreE
 /// A row of the log from its state, its collection, and whether the scan was looking for it.
 pub(super) fn read_scanned<'r>(row: &'r impl LogRow<'r>) -> Result<Scanned, StoreError> {
     let found = if read_number(row, 10)? != 0 {
-        Some((read_collection(row, 9)?, Arc::new(read_stored(row, 0)?)))
+        Some((read_collection(row, 9)?, Arc::new(read_or_damaged(row, 0)?)))
     } else {
         None
     };

@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use bytes::Bytes;
 
 use crate::meta::Revision;
+use crate::meta::selector::Labels as _;
 use crate::value::json;
 use crate::work;
 
-use super::Encoded;
 use super::encoded::{Splice, metadata_field};
 use super::findings::ChangeFindings;
 use super::forms::Forms;
+use super::{Encoded, StoreError};
 
 /// How many derived forms of a state are kept.
 const DERIVED_MAX: usize = 2;
@@ -34,7 +35,7 @@ pub struct Stored {
     /// Where the resourceVersion belongs in `bytes`; for an object from the database it is determined when that is
     /// first sent.
     pub(super) splice: OnceLock<Splice>,
-    pub(super) labels: OnceLock<Box<Labels>>,
+    pub(super) labels: OnceLock<Box<Box<SortedLabels>>>,
     /// Unused for most objects, as they are sent as they are stored.
     pub(super) derived: OnceLock<Box<Mutex<Vec<Derived>>>>,
 }
@@ -68,8 +69,8 @@ impl PartialEq for Stored {
     }
 }
 
-/// Names and values.
-type Labels = Box<[(Box<str>, Box<str>)]>;
+/// Names and values of labels, sorted by name.
+pub type SortedLabels = [(Box<str>, Box<str>)];
 
 #[derive(Debug)]
 pub(super) struct Derived {
@@ -84,21 +85,30 @@ impl Stored {
         self.bytes.is_empty()
     }
 
-    /// The value of the label `name`.
-    pub fn label(&self, name: &str) -> Option<&str> {
-        self.labels().find(|(label, _)| *label == name).map(|(_, value)| value)
+    /// The error for a read of it, if it is damaged.
+    pub fn garbled(&self) -> StoreError {
+        StoreError::Garbled { key: Arc::clone(&self.key), revision: self.revision }
     }
 
-    /// Names and values of all labels. They are decoded once, at the first selection.
+    /// The value of the label `name`.
+    pub fn label(&self, name: &str) -> Option<&str> {
+        self.sorted_labels().value(name)
+    }
+
+    /// Names and values of all labels.
     pub fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.sorted_labels().pairs()
+    }
+
+    /// All labels. They are decoded once, at the first selection.
+    pub fn sorted_labels(&self) -> &SortedLabels {
         let read = || {
             let labels = self.metadata_field("\"labels\"").and_then(|labels| json::decode(labels).ok());
             let pairs =
                 labels.as_ref().and_then(|labels| labels.as_object()).into_iter().flat_map(|labels| labels.iter());
             Box::new(pairs.map(|(name, value)| (name.into(), value.as_str().unwrap_or_default().into())).collect())
         };
-        let labels = self.labels.get_or_init(|| work::essential(read));
-        labels.iter().map(|(name, value)| (&**name, &**value))
+        self.labels.get_or_init(|| work::essential(read))
     }
 
     /// The JSON of a field of the metadata, by its name in quotes; nothing else of the object is decoded.

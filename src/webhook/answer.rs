@@ -11,6 +11,9 @@ use crate::value::{go_quote, json, yaml};
 /// How much of the body of an unsuccessful response is quoted, in bytes. Source: client-go.
 const QUOTED_BYTES_MAX: usize = 2048;
 
+/// The longest body that is read as a `Status`.
+const STATUS_BYTES_MAX: usize = 256 << 10;
+
 /// A response, read to its end.
 pub(super) struct WebhookAnswer {
     pub status: u16,
@@ -86,8 +89,9 @@ fn is_decodable(content_type: &str) -> bool {
         .any(|known| media.eq_ignore_ascii_case(known))
 }
 
-/// The body as a `Status`, if it is one of a failure.
+/// The body as a `Status`, if it is one of a failure, and no longer than [`STATUS_BYTES_MAX`].
 fn failed_status(body: &[u8]) -> Option<Status> {
+    let body = Some(body).filter(|body| body.len() <= STATUS_BYTES_MAX)?;
     let decoded = json::decode(body).ok().or_else(|| yaml::decode(body).ok())?;
     let is = |name: &str, allowed: &[&str]| allowed.contains(&decoded.str_at(&[name]));
     let is_status = is("kind", &["Status"]) && is("apiVersion", &["v1", ""]) && is("status", &["Failure"]);

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Body;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::http::uri::InvalidUri;
 use hyper::{Request, Uri, header};
@@ -224,9 +225,8 @@ impl Connections {
         let status = response.status().as_u16();
         let retry_after = text(header::RETRY_AFTER).and_then(|seconds| seconds.parse().ok());
         let content_type = text(header::CONTENT_TYPE);
-        let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
+        let body = read(Limited::new(response.into_body(), ANSWER_BYTES_MAX)).await;
         let body = body.map_err(|error| SendError::Answer(describe_body(&*error)))?;
-        let body = body.to_bytes();
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < IDLE_MAX && !connection.sender.is_closed() {
             idle.push(connection);
@@ -245,6 +245,17 @@ impl Connections {
             None => error.into(),
         }
     }
+}
+
+/// Reads a body into one piece of memory: many small parts would take far more than what is in them.
+async fn read<B: Body<Data = Bytes> + Unpin>(mut body: B) -> Result<Bytes, B::Error> {
+    let mut all = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        if let Ok(part) = frame?.into_data() {
+            all.extend_from_slice(&part);
+        }
+    }
+    Ok(all.freeze())
 }
 
 /// Why a connection gave no response.
@@ -343,6 +354,12 @@ fn is_denied(denied: &[IpNet], address: IpAddr) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+
+    use http_body_util::StreamBody;
+    use hyper::HeaderMap;
+    use hyper::body::Frame;
+
     use super::*;
 
     #[test]
@@ -362,6 +379,14 @@ mod tests {
             assert_eq!(of_url(path), expected, "{path}");
         }
         assert_eq!(escaped(&cleaned(b"/%2Fi")), "/%252Fi", "a service's path is not escaped");
+    }
+
+    #[tokio::test]
+    async fn a_body_of_many_parts_is_read_into_one() {
+        let part = |at: u8| Ok(Frame::data(Bytes::copy_from_slice(&[at])));
+        let parts = (0..200).map(part).chain([Ok(Frame::trailers(HeaderMap::new()))]);
+        let body = StreamBody::new(futures_util::stream::iter(parts.collect::<Vec<Result<_, Infallible>>>()));
+        assert_eq!(read(body).await, Ok(Bytes::from_iter(0..200)));
     }
 
     #[test]

@@ -106,6 +106,20 @@ error: Namespace Harbour: metadata.name: Invalid value: "Harbour": {NAME}
 }
 
 #[test]
+fn an_error_in_a_very_long_line_is_told_by_its_place() {
+    let told = |note: &str| {
+        let object =
+            format!("{{apiVersion: v1, kind: ConfigMap, metadata: {{name: c}}, data: {{a: 1}}, note: {note}}}\n");
+        let folder = folder("validate-long", &[("c.yaml", &object)]);
+        text(&skiff(&folder, &["validate", "c.yaml"]).stdout).to_owned()
+    };
+    let short = told("x");
+    assert!(short.contains("--> c.yaml:1:"), "{short}");
+    let long = told(&"x".repeat(70_000));
+    assert!(long.contains("note: in c.yaml:1:") && !long.contains("xxx"), "{long}");
+}
+
+#[test]
 fn the_json_has_an_item_for_each_document() {
     let folder = folder("validate-json", &[("crd.yaml", BOATS), ("boats.yaml", MANIFESTS)]);
     let output = skiff(&folder, &["validate", "-f", "crd.yaml", "-o", "json", "boats.yaml"]);

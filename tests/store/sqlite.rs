@@ -242,6 +242,12 @@ async fn a_damaged_row_takes_no_other_with_it() {
     storage.close().await;
     alter(&folder, "UPDATE changes SET bytes = x'7b7d' WHERE key = 'a'").await;
     let storage = in_file(&folder).await;
+    let unloaded = storage.peek(&crontabs(), "a").await.expect("it is read").expect("it is there");
+    assert!(unloaded.is_damaged());
+    let mut scanned = Vec::new();
+    let scan = storage.scan(&["{", "{", "{"], |_, stored| scanned.push((stored.key.to_string(), stored.is_damaged())));
+    scan.await.expect("the others are scanned");
+    assert_eq!(scanned, [("a".to_owned(), true), ("b".to_owned(), false)]);
     let is_damaged = async |key: &str| {
         let stored = storage.get(&crontabs(), key).await.expect("the collection is read");
         stored.expect("it is there").is_damaged()

@@ -58,6 +58,17 @@ impl ErrorList {
         self.errors.push(error);
     }
 
+    /// [`ErrorList::push_with`] of `times` equal errors.
+    pub fn push_times(&mut self, kind: ErrorType, times: usize, error: impl Fn() -> Error) {
+        for done in 0..times {
+            if self.is_full() {
+                self.untold += times - done;
+                return;
+            }
+            self.push_with(kind, &error);
+        }
+    }
+
     /// Adds several errors.
     pub fn extend(&mut self, errors: impl Found) {
         errors.add_to(self);

@@ -120,7 +120,7 @@ impl Criteria {
 
 /// Whether `labels`, those of an object, match `selector`.
 pub fn matches(selector: &LabelSelector, labels: Option<&Value>) -> bool {
-    selector.matches(|name| labels?.get(name)?.as_str())
+    selector.matches(&labels)
 }
 
 impl NamedRule {

@@ -6,7 +6,7 @@
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/validating/typechecking.go`, release 1.37.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::environment::{self, Declarations};
@@ -77,22 +77,28 @@ pub fn check(policy: &Value, served: &[Arc<ServedVersion>], quantities: Quantiti
 
 /// The kinds that the rules of a policy name, sorted by name.
 pub fn matched<'s>(spec: &Value, served: &'s [Arc<ServedVersion>]) -> BTreeMap<KindName, &'s Arc<ServedVersion>> {
+    let by_name = by_name(served);
     let mut found = BTreeMap::new();
     for rule in spec.items_at(&["matchConstraints", "resourceRules"]) {
-        let texts = |name: &str| -> Option<Vec<&str>> {
-            let mut texts: Vec<&str> = rule.items_at(&[name]).iter().filter_map(Value::as_str).collect();
-            texts.sort_unstable();
+        let exact = |name: &str| {
+            let texts = texts(rule, name);
             (!texts.iter().any(|text| text.contains('*'))).then_some(texts)
         };
-        let (Some(groups), Some(versions)) = (texts("apiGroups"), texts("apiVersions")) else { continue };
-        let mut resources: Vec<&str> = rule.items_at(&["resources"]).iter().filter_map(Value::as_str).collect();
+        let (Some(groups), Some(versions)) = (exact("apiGroups"), exact("apiVersions")) else { continue };
+        let mut resources = texts(rule, "resources");
         resources.retain(|resource| !resource.contains(['*', '/']));
-        resources.sort_unstable();
+        let resources: Vec<String> = resources.into_iter().map(str::to_lowercase).collect();
         let mut count = 0;
-        for (group, version, resource) in combinations(&groups, &versions, &resources) {
-            for version in named(served, group, version, resource) {
+        let of_groups = groups.into_iter().filter_map(|group| by_name.get(group));
+        let of_versions = of_groups.flat_map(|of_group| {
+            work::steps(versions.len());
+            versions.iter().filter_map(|version| of_group.get(version))
+        });
+        for of_version in of_versions {
+            work::steps(resources.len());
+            for version in resources.iter().filter_map(|resource| of_version.get(resource.as_str())).flatten() {
                 let name = (version.group.clone(), version.version.clone(), version.names.kind.clone());
-                found.insert(name, version);
+                found.insert(name, *version);
                 count += 1;
                 if count == TYPES_MAX {
                     return found;
@@ -103,31 +109,32 @@ pub fn matched<'s>(spec: &Value, served: &'s [Arc<ServedVersion>]) -> BTreeMap<K
     found
 }
 
-fn combinations<'t>(
-    groups: &'t [&'t str],
-    versions: &'t [&'t str],
-    resources: &'t [&'t str],
-) -> impl Iterator<Item = (&'t str, &'t str, &'t str)> {
-    groups.iter().flat_map(move |group| {
-        versions.iter().flat_map(move |version| resources.iter().map(move |resource| (*group, *version, *resource)))
-    })
+/// The texts of a list, sorted. More than [`TYPES_MAX`] equal ones name nothing more.
+fn texts<'r>(rule: &'r Value, name: &str) -> Vec<&'r str> {
+    let mut texts: Vec<&str> = rule.items_at(&[name]).iter().filter_map(Value::as_str).collect();
+    work::steps(texts.len());
+    texts.sort_unstable();
+    texts.chunk_by(|one, other| one == other).flat_map(|same| same.iter().take(TYPES_MAX).copied()).collect()
 }
 
-/// The kinds of a resource. Without a group, any group matches.
-fn named<'s>(
-    served: &'s [Arc<ServedVersion>],
-    group: &str,
-    version: &str,
-    resource: &str,
-) -> impl Iterator<Item = &'s Arc<ServedVersion>> {
-    let resource = resource.to_lowercase();
-    served.iter().filter(move |known| {
+/// Kinds by the names of their resources.
+type KindsByName<'s> = HashMap<&'s str, Vec<&'s Arc<ServedVersion>>>;
+
+/// What is served by group, version and name. Without a group, that of any.
+fn by_name(served: &[Arc<ServedVersion>]) -> HashMap<&str, HashMap<&str, KindsByName<'_>>> {
+    let mut by_name: HashMap<&str, HashMap<&str, KindsByName<'_>>> = HashMap::new();
+    for known in served.iter().filter(|known| known.served) {
         work::step();
-        known.served
-            && known.version == version
-            && (group.is_empty() || known.group == group)
-            && (known.names.plural == resource || known.names.singular == resource)
-    })
+        let (group, names) = (known.group.as_str(), &known.names);
+        for group in [Some(""), Some(group).filter(|group| !group.is_empty())].into_iter().flatten() {
+            let of_version = by_name.entry(group).or_default().entry(known.version.as_str()).or_default();
+            of_version.entry(names.plural.as_str()).or_default().push(known);
+            if names.singular != names.plural {
+                of_version.entry(names.singular.as_str()).or_default().push(known);
+            }
+        }
+    }
+    by_name
 }
 
 /// The type of `params`; `None` for a policy without parameters.
@@ -318,6 +325,28 @@ mod tests {
         }
         // Without a group, any group matches.
         assert_eq!(kinds_of(&rule("", "v1", "events")), ["/v1 Event", "events.k8s.io/v1 Event"]);
+    }
+
+    #[test]
+    fn what_repeats_or_is_not_served_takes_linear_steps() {
+        let steps = |count: usize| {
+            let lists = |known: &str| {
+                let unknown: String = (0..count).map(|at| format!(", 'x{at}'")).collect();
+                format!("[{}{unknown}]", vec![format!("'{known}'"); count].join(", "))
+            };
+            let rules = format!(
+                "{{apiGroups: {}, apiVersions: {}, resources: {}}}",
+                lists("apps"),
+                lists("v1beta1"),
+                lists("pods")
+            );
+            let (policy, served) = (policy(&rules, "validations: []"), served());
+            let (found, steps) = work::counted(|| matched(policy.get("spec").unwrap_or(&Value::Null), &served).len());
+            assert_eq!(found, 0);
+            steps
+        };
+        let (few, many) = (steps(100), steps(1000));
+        assert!(many < 12 * few, "{few} steps, then {many}");
     }
 
     #[test]

@@ -6,6 +6,8 @@ use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
 use super::{DocumentVerdict, Print, ReportedDocument, ReportedError};
 
+/// The longest line that is shown with its errors: each of them is looked for in the whole line.
+const LINE_BYTES_MAX: usize = 64 << 10;
 /// How many values of a rule's parts are printed.
 const PARTS_MAX: usize = 12;
 
@@ -62,7 +64,10 @@ fn show_fault(item: &ReportedDocument, fault: &ReportedError, renderer: &Rendere
     let mut report =
         Level::ERROR.primary_title(title.as_str()).elements(std::iter::empty::<annotate_snippets::Message<'_>>());
     let label = rejected.rule.as_deref().map(|rule| format!("rule: {}", one_line(rule)));
-    let excerpt = place.and_then(|place| Some((place, span(item.source.line(place.line)?, place.column)?)));
+    let excerpt = place.and_then(|place| {
+        let line = item.source.line(place.line).filter(|line| line.len() <= LINE_BYTES_MAX)?;
+        Some((place, span(line, place.column)?))
+    });
     match excerpt {
         Some((place, (line, span))) => {
             let annotation = AnnotationKind::Primary.span(span).label(label.unwrap_or_default());
@@ -70,7 +75,8 @@ fn show_fault(item: &ReportedDocument, fault: &ReportedError, renderer: &Rendere
             report = report.element(snippet.annotation(annotation));
         }
         None => {
-            let file = format!("in {}", item.file);
+            let place = place.map(|place| format!(":{}:{}", place.line, place.column)).unwrap_or_default();
+            let file = format!("in {}{place}", item.file);
             report = report.element(Level::NOTE.message(file));
             report = report.elements(label.map(|label| Level::NOTE.message(label)));
         }

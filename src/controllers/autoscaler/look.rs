@@ -317,6 +317,5 @@ impl<'l> Look<'l> {
 }
 
 fn selects(selector: &LabelSelector, pod: &Value) -> bool {
-    let labels = pod.at(&["metadata", "labels"]).and_then(Value::as_object);
-    selector.matches(|name| labels.and_then(|labels| labels.get(name)).and_then(Value::as_str))
+    selector.matches(&pod.at(&["metadata", "labels"]))
 }

@@ -38,7 +38,7 @@ impl Budget {
         let name = pod.key.split_once('/').map_or(pod.key.as_str(), |(_, name)| name);
         !pod.labels.is_empty()
             && self.namespace == pod.namespace
-            && self.selector.matches(|label| pod.label(label))
+            && self.selector.matches(&pod.labels)
             && !self.disrupted.contains(name)
     }
 }

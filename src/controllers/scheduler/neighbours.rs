@@ -92,7 +92,7 @@ impl<'s> Spread<'s> {
         let Some(domain) = self.domain_of(wanted, node) else { return };
         let is_counted = |pod: &&Pod| {
             work::step();
-            pod.namespace == wanted.pod.namespace && !pod.is_going && self.selector.matches(|name| pod.label(name))
+            pod.namespace == wanted.pod.namespace && !pod.is_going && self.selector.matches(&pod.labels)
         };
         let added = times * pods.filter(is_counted).count() as i64;
         let before = self.counts.get(domain).copied();
@@ -126,7 +126,7 @@ impl<'s> Spread<'s> {
         let number = |field: &str| self.constraint.get(field).and_then(Value::as_i64).unwrap_or(1);
         let fewest = self.domains.keys().next().copied().unwrap_or_default();
         let fewest = if (self.counts.len() as i64) < number("minDomains") { 0 } else { fewest };
-        let itself = i64::from(self.selector.matches(|name| wanted.pod.label(name)));
+        let itself = i64::from(self.selector.matches(&wanted.pod.labels));
         count + itself - fewest <= number("maxSkew")
     }
 }

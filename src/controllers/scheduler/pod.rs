@@ -48,13 +48,9 @@ impl Pod {
         }
     }
 
-    pub fn label(&self, name: &str) -> Option<&str> {
-        self.labels.get(name).and_then(Value::as_str)
-    }
-
     /// Whether a term of another pod is about it. `namespaces` are the labels of namespaces.
     pub fn is_meant_by(&self, term: &Term, namespaces: &HashMap<String, Map>) -> bool {
-        term.is_about((&self.namespace, namespaces.get(&self.namespace)), |name| self.label(name))
+        term.is_about((&self.namespace, namespaces.get(&self.namespace)), &self.labels)
     }
 
     /// Whether it is equivalent for the affinity of other pods.

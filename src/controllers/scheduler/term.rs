@@ -36,15 +36,15 @@ impl Term {
     }
 
     /// Whether it is about a pod: the name and the labels of its namespace, if these are known, and its labels.
-    pub fn is_about<'l>(&self, namespace: (&str, Option<&Map>), label: impl Fn(&str) -> Option<&'l str>) -> bool {
+    pub fn is_about(&self, namespace: (&str, Option<&Map>), labels: &Map) -> bool {
         work::step();
-        let (name, labels) = namespace;
+        let (name, of_namespace) = namespace;
         let by_labels = || {
-            let label = |name: &str| labels.and_then(|labels| labels.get(name)).and_then(Value::as_str);
-            self.by_labels.as_ref().is_some_and(|selector| selector.matches(label))
+            let none = Map::default();
+            self.by_labels.as_ref().is_some_and(|selector| selector.matches(of_namespace.unwrap_or(&none)))
         };
         let is_named = self.namespaces.binary_search_by(|known| known.as_str().cmp(name)).is_ok();
-        (is_named || by_labels()) && self.selector.matches(label)
+        (is_named || by_labels()) && self.selector.matches(labels)
     }
 }
 

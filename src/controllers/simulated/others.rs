@@ -150,6 +150,7 @@ mod tests {
     use crate::controllers::client::Kind;
     use crate::controllers::recorder::Recorder;
     use crate::registry::fixture;
+    use crate::store::Encoded;
     use crate::value::yaml;
 
     fn read(text: &str) -> Value {
@@ -217,21 +218,8 @@ mod tests {
                           versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}, status: \
                           {acceptedNames: {plural: boats, singular: boat, kind: Boat, listKind: BoatList}, conditions: [{type: \
                           NamesAccepted, status: 'True'}, {type: Established, status: 'True'}]}}";
-        let put = crate::store::Put {
-            object: crate::store::Encoded::of(&read(definition)),
-            uid: "u".into(),
-            stored_version: "v1".into(),
-            schema_generation: 0,
-            expires_at_ms: None,
-            served_under: None,
-        };
-        let write = crate::store::Write {
-            collection: Collection::new("apiextensions.k8s.io", "customresourcedefinitions"),
-            key: "boats.example.com".into(),
-            op: crate::store::Op::Put(put),
-            guards: Vec::new(),
-        };
-        others.client.registry.storage.write(write).await.expect("it is stored");
+        let (definitions, named) = (others.client.registry.definitions.collection(), ("boats.example.com", "u"));
+        fixture::store(&others.client.registry.storage, &definitions, named, Encoded::of(&read(definition))).await;
         assert_eq!(others.found_collections().await, [Collection::new("example.com", "boats")]);
     }
 }

@@ -80,9 +80,9 @@ pub(super) async fn list_computed(
     }
     let (mut objects, revision) = app.registry.computed(of).await?;
     objects.retain(|object| {
-        let label = |name: &str| object.at(&["metadata", "labels", name]).and_then(Value::as_str);
+        let labels = object.at(&["metadata", "labels"]);
         let name = |_: &str| object.str_at(&["metadata", "name"]).to_owned();
-        request.labels.matches(label) && request.fields.matches(name)
+        request.labels.matches(&labels) && request.fields.matches(name)
     });
     let metadata = revision.map(|revision| object! { "resourceVersion" => revision.to_string() });
     answer_items(exchange, target, format, &shape, metadata.unwrap_or_else(|| object! {}), objects)
@@ -270,7 +270,7 @@ async fn sealed_page(
 }
 
 async fn reserve(app: &App, exchange: &Exchange, bytes: usize) -> Result<(), Status> {
-    let reserved = app.registry.memory.for_answer(bytes).await;
+    let reserved = app.registry.memory.for_answer(exchange.limited_user(), bytes).await;
     exchange.hold(reserved.map_err(|Full| no_memory())?);
     Ok(())
 }

@@ -2,9 +2,10 @@
 
 use futures_util::FutureExt as _;
 
-use super::super::fixture::{compact, create_namespace, newest, registry, target};
+use super::super::fixture::{self, compact, create_namespace, newest, registry, target};
 use super::*;
 use crate::meta::selector::FieldSelector;
+use crate::store::{Collection, Encoded};
 
 fn request(start: Start, timeout: Duration) -> WatchRequest {
     let select = ListRequest::default();
@@ -25,18 +26,8 @@ fn tell(event: Option<WatchEvent>) -> String {
 }
 
 /// Stores the JSON of an object, as it is.
-async fn store(registry: &Registry, collection: &store::Collection, key: &str, object: &str) {
-    let put = store::Put {
-        object: store::Encoded::new(object.to_owned()),
-        uid: "u".into(),
-        stored_version: "v1".into(),
-        schema_generation: 0,
-        expires_at_ms: None,
-        served_under: None,
-    };
-    let (collection, key) = (collection.clone(), key.into());
-    let write = store::Write { collection, key, op: store::Op::Put(put), guards: Vec::new() };
-    registry.storage.write(write).await.expect("it is written");
+async fn store(registry: &Registry, collection: &Collection, key: &str, object: &str) {
+    fixture::store(&registry.storage, collection, (key, "u"), Encoded::new(object.to_owned())).await;
 }
 
 #[tokio::test]

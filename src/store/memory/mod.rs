@@ -75,6 +75,11 @@ impl InMemory {
             let rows = other.scan(&ALL, after, until, PAGE).await?;
             let Some(last) = rows.last().map(|row| row.revision) else { break };
             after = last;
+            if let Some((_, damaged)) =
+                rows.iter().filter_map(|row| row.found.as_ref()).find(|(_, stored)| stored.is_damaged())
+            {
+                return Err(damaged.garbled());
+            }
             state.fill(rows.into_iter().filter_map(|row| row.found), last);
             if !state.room().has(0) {
                 return Err(StoreError::NoSpace);

@@ -62,8 +62,7 @@ use super::objects::{Objects, by_key};
 use super::rows::DELETE;
 use super::rows::Scanned;
 use super::rows::{
-    LogRow as _, count, read_change, read_collection, read_loaded, read_number, read_revision, read_scanned,
-    read_stored,
+    LogRow as _, count, read_change, read_collection, read_number, read_or_damaged, read_revision, read_scanned,
 };
 use super::{Collection, Durability, StoreError, Stored, Write};
 use commit::Writing;
@@ -218,7 +217,7 @@ impl Store for Postgres {
         let mut bytes = 0_usize;
         let rows = self.fetch_while(objects.bind(collection.as_str()), |row| {
             let stored = match row.number(1)? {
-                Some(_) => Some(read_loaded(row)?),
+                Some(_) => Some(read_or_damaged(row, 0)?),
                 None => None,
             };
             bytes = bytes.saturating_add(stored.as_ref().map_or(0, |stored| stored.bytes.len()));
@@ -287,7 +286,7 @@ impl Store for Postgres {
              c.expires_at_ms, c.checksum FROM objects o JOIN changes c ON c.resource_version = o.resource_version \
              WHERE o.resource = $1 AND o.key = $2",
         );
-        let found = self.fetch(object.bind(collection.as_str()).bind(key), |row| read_stored(row, 0)).await?;
+        let found = self.fetch(object.bind(collection.as_str()).bind(key), |row| read_or_damaged(row, 0)).await?;
         Ok(found.into_iter().next().map(Arc::new))
     }
 
@@ -328,7 +327,7 @@ impl Store for Postgres {
              WHERE c.expires_at_ms <= $1 AND o.resource_version = c.resource_version ORDER BY c.expires_at_ms LIMIT $2",
         );
         let expired = expired.bind(now_ms).bind(EXPIRED_MAX);
-        self.fetch(expired, |row| Ok((read_collection(row, 9)?, Arc::new(read_stored(row, 0)?)))).await
+        self.fetch(expired, |row| Ok((read_collection(row, 9)?, Arc::new(read_or_damaged(row, 0)?)))).await
     }
 
     async fn compact(&self, to: Revision) -> Result<bool, StoreError> {

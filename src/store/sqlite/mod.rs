@@ -42,7 +42,7 @@ use super::batch::WriteOutcome;
 use super::leases::{Leases, runs};
 use super::objects::{Objects, by_key};
 use super::rows::Scanned;
-use super::rows::{LogRow as _, count, read_change, read_collection, read_loaded, read_scanned, read_stored};
+use super::rows::{LogRow as _, count, read_change, read_collection, read_or_damaged, read_scanned};
 use super::{Collection, Durability, StoreError, Stored, Write};
 use commit::Author;
 use connection::CountedConnection;
@@ -276,8 +276,14 @@ impl Store for Sqlite {
     }
 
     async fn revisions(&self) -> Result<(Revision, Revision), StoreError> {
-        // The writing connection is already open at the start.
-        revisions(&mut *self.writing().await?).await
+        // The writing connection is already open at the start, but it is busy for as long as a commit takes.
+        match self.writing.try_lock() {
+            Ok(writing) => {
+                let mut writing = MutexGuard::try_map(writing, Option::as_mut).map_err(|_| StoreError::Closed)?;
+                revisions(&mut writing).await
+            }
+            Err(_) => revisions(&mut *self.reading().await?).await,
+        }
     }
 
     async fn load_within(
@@ -300,7 +306,7 @@ impl Store for Sqlite {
             if self.is_closed() {
                 return Err(StoreError::Closed);
             }
-            let stored = read_loaded(row)?;
+            let stored = read_or_damaged(row, 0)?;
             bytes = bytes.saturating_add(stored.bytes.len());
             Ok((bytes <= bytes_max).then_some(stored))
         });
@@ -357,7 +363,7 @@ impl Store for Sqlite {
              WHERE o.resource = ? AND o.key = ?",
         );
         let row = connection.fetch_optional(object.bind(collection.as_str()).bind(key)).await?;
-        row.map(|row| read_stored(&row, 0).map(Arc::new)).transpose()
+        row.map(|row| read_or_damaged(&row, 0).map(Arc::new)).transpose()
     }
 
     async fn scan(
@@ -404,7 +410,7 @@ impl Store for Sqlite {
              WHERE c.expires_at_ms <= ? AND o.resource_version = c.resource_version ORDER BY c.expires_at_ms LIMIT ?",
         );
         let expired = expired.bind(now_ms).bind(EXPIRED_MAX);
-        connection.fetch(expired, |row| Ok((read_collection(row, 9)?, Arc::new(read_stored(row, 0)?)))).await
+        connection.fetch(expired, |row| Ok((read_collection(row, 9)?, Arc::new(read_or_damaged(row, 0)?)))).await
     }
 
     fn age(&self) -> Duration {
@@ -548,6 +554,17 @@ mod tests {
         sqlite.closed.store(true, Ordering::Relaxed);
         let stopped = sqlite.load_within(&things, usize::MAX).await;
         assert!(matches!(stopped, Err(StoreError::Closed)), "a server that ends does not wait for it");
+        sqlite.close().await;
+    }
+
+    #[tokio::test]
+    async fn the_newest_revision_is_known_while_something_is_written() {
+        let sqlite = new_file("newest").await;
+        sqlite.commit(&[put("a", 10)], None).await.expect("there is room");
+        let free = sqlite.revisions().await.expect("it reads");
+        let writing = sqlite.writing().await.expect("it is open");
+        assert_eq!(sqlite.revisions().await.expect("it reads"), free);
+        drop(writing);
         sqlite.close().await;
     }
 

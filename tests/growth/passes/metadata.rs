@@ -70,7 +70,7 @@ fn selectors() -> Vec<Pass> {
         passes.push(pass("label selector parse", shape, SIZE, text, |text| LabelSelector::parse(text)));
         passes.push(pass("field selector parse", shape, SIZE, text, |text| FieldSelector::parse(text)));
         let parsed = move |size| LabelSelector::parse(&text(size)).unwrap_or_default();
-        passes.push(pass("label selector match", shape, SIZE, parsed, |selector| selector.matches(|_| Some("v"))));
+        passes.push(pass("label selector match", shape, SIZE, parsed, |selector| selector.matches(&[("k", "v")][..])));
     }
     let expression = |at| format!(r#"{{"key":"k{at}","operator":"In","values":["v{at}","!"]}}"#);
     let structured = move |size| {

@@ -1,12 +1,15 @@
 //! A write beside the quotas of its namespace.
 
+use kubeskiff::kinds;
 use kubeskiff::kinds::quota::{self, Counted, LimitedResources, Request};
 use kubeskiff::value::{Value, json};
 
-use crate::inputs::{fields, value};
+use crate::inputs::{fields, list, value};
 use crate::pass::{Pass, pass};
 
 const SIZE: usize = 30;
+/// More than the errors that are told.
+const MANY: usize = 300;
 const PODS: Counted<'_> = Counted { group: "", plural: "pods", subresource: "" };
 
 pub fn passes() -> Vec<Pass> {
@@ -17,7 +20,27 @@ pub fn passes() -> Vec<Pass> {
         pass("find what may limit", "a quota of many resources", SIZE, texts(|size| vec![one_quota(size)]), |quotas| {
             find(quotas)
         }),
+        pass(
+            "validate a quota",
+            "one scope many times",
+            MANY,
+            |size| scoped(size, |_| "Terminating".to_owned()),
+            validate,
+        ),
+        pass("validate a quota", "unknown scopes", MANY, |size| scoped(size, |at| format!("Scope{at}")), validate),
     ]
+}
+
+/// A quota whose scopes do not fit its resources.
+fn scoped(size: usize, scope: fn(usize) -> String) -> Value {
+    let amounts = fields(size, |at| format!(r#""hugepages-{at}Mi":"9""#));
+    let scopes = list(size, |at| format!(r#""{}""#, scope(at)));
+    value(&format!(r#"{{"metadata":{{"name":"q"}},"spec":{{"hard":{amounts},"scopes":{scopes}}}}}"#))
+}
+
+fn validate(quota: &Value) -> bool {
+    let kind = kinds::find("", "resourcequotas").expect("it is built in");
+    kind.strategy.validate_create(&kind.served_version(), quota).is_empty()
 }
 
 fn many_quotas(size: usize) -> Vec<Value> {

@@ -22,7 +22,16 @@ pub enum EvalError {
     Internal(Box<str>),
 }
 
+/// DIFFERS: the maximum length in bytes of a text that a replacement, a join or a format makes. In Kubernetes only memory
+/// limits it.
+pub const TEXT_BYTES_MAX: usize = 64 << 20;
+
 impl EvalError {
+    /// A text would be longer than [`TEXT_BYTES_MAX`].
+    pub fn text_too_long() -> Self {
+        EvalError::new(format!("string of more than {TEXT_BYTES_MAX} bytes"))
+    }
+
     /// A failure with the message `text`.
     pub fn new(text: impl Into<Cow<'static, str>>) -> Self {
         EvalError::Failed(text.into())

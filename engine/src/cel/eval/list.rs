@@ -11,9 +11,14 @@ use crate::meta::OBJECT_BYTES_MAX;
 use crate::value::Value as Json;
 use crate::work;
 
-/// The maximum number of items of a sum of lists: as many as an object can hold. In the cost model a sum is one step
-/// however long it is, so variables that double a list cost next to nothing.
+/// The maximum number of items of a sum of lists, and of a flattened list: as many as an object can hold. In the cost
+/// model a sum is one step however long it is, so variables that double a list cost next to nothing.
 pub const SUM_ITEMS_MAX: usize = OBJECT_BYTES_MAX / 2;
+
+/// The error of a list that would have more than [`SUM_ITEMS_MAX`] items.
+pub fn too_many_items() -> EvalError {
+    EvalError::new(format!("list of more than {SUM_ITEMS_MAX} items"))
+}
 
 /// A list of values. Clones are cheap.
 #[derive(Clone, Debug)]
@@ -193,7 +198,7 @@ impl<'a> List<'a> {
         }
         let count = self.len().saturating_add(other.len());
         if count > SUM_ITEMS_MAX {
-            return Err(EvalError::new(format!("list of more than {SUM_ITEMS_MAX} items")));
+            return Err(too_many_items());
         }
         work::steps(other.len());
         let mut items = self.into_values();

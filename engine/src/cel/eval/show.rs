@@ -1,16 +1,71 @@
-//! Formats values in error messages, as Go's `%v` prints them.
+//! Formats values in error messages, as Go's `%v` prints them, up to [`SHOWN_BYTES_MAX`].
 
 use super::map::Map;
 use super::value::{Timestamp, Value, type_name};
 use crate::cel::calendar::timestamp_text;
 use crate::cel::types::Type;
+use crate::meta::OBJECT_BYTES_MAX;
 use crate::value::number::format_float_v;
 use crate::value::{go_display, go_print, go_quote};
+use crate::work;
+
+/// How long a text becomes before the rest of its lists and maps is left out. It would be longer only of values that
+/// share their parts: an object has no more bytes.
+const SHOWN_BYTES_MAX: usize = OBJECT_BYTES_MAX;
 
 /// Formats `value` as Go prints it.
 pub fn show(value: &Value<'_>) -> String {
+    let mut out = String::new();
+    write_shown(value, &mut out);
+    out
+}
+
+fn write_shown(value: &Value<'_>, out: &mut String) {
     match value {
-        Value::Null => "0".to_owned(),
+        Value::List(list) => write_items(list.iter(), ['[', ']'], out, |item, out| match item {
+            Ok(item) => write_shown(&item, out),
+            Err(error) => out.push_str(&error.to_string()),
+        }),
+        Value::Map(map) => write_items(map.entries().into_iter(), ['{', '}'], out, |(key, value), out| {
+            write_shown(&key, out);
+            out.push_str(": ");
+            write_shown(&value.unwrap_or_default(), out);
+        }),
+        Value::Optional(Some(value)) => {
+            out.push_str("optional(");
+            write_shown(value, out);
+            out.push(')');
+        }
+        other => out.push_str(&shown_alone(other)),
+    }
+}
+
+/// Writes items between brackets, until the text is long enough.
+fn write_items<T>(
+    items: impl Iterator<Item = T>,
+    [open, close]: [char; 2],
+    out: &mut String,
+    write: impl Fn(T, &mut String),
+) {
+    out.push(open);
+    for (at, item) in items.enumerate() {
+        work::step();
+        if at > 0 {
+            out.push_str(", ");
+        }
+        if out.len() > SHOWN_BYTES_MAX {
+            out.push_str("...");
+            break;
+        }
+        write(item, out);
+    }
+    out.push(close);
+}
+
+/// [`show`] for what has no parts.
+fn shown_alone(value: &Value<'_>) -> String {
+    match value {
+        Value::Null | Value::List(_) | Value::Map(_) | Value::Optional(Some(_)) => "0".to_owned(),
         Value::Bool(truth) => truth.to_string(),
         Value::Int(number) => number.to_string(),
         Value::Uint(number) => number.to_string(),
@@ -23,19 +78,6 @@ pub fn show(value: &Value<'_>) -> String {
             format!("[{}]", bytes.join(" "))
         }
         Value::Duration(duration) => show_duration(duration.0),
-        Value::List(list) => {
-            let items: Vec<String> =
-                list.iter().map(|item| item.map_or_else(|e| e.to_string(), |v| show(&v))).collect();
-            format!("[{}]", items.join(", "))
-        }
-        Value::Map(map) => {
-            let entries: Vec<String> = map
-                .entries()
-                .into_iter()
-                .map(|(key, value)| format!("{}: {}", show(&key), show(&value.unwrap_or_default())))
-                .collect();
-            format!("{{{}}}", entries.join(", "))
-        }
         Value::Type(ty) => match type_name(ty) {
             list if list == "list" => "list(dyn)".to_owned(),
             map if map == "map" => "map(dyn, dyn)".to_owned(),
@@ -43,7 +85,6 @@ pub fn show(value: &Value<'_>) -> String {
             name => name,
         },
         Value::Optional(None) => "optional.none()".to_owned(),
-        Value::Optional(Some(value)) => format!("optional({})", show(value)),
         Value::Timestamp(timestamp) => show_timestamp(*timestamp),
         Value::Struct(value) => value.name().to_owned(),
         Value::Opaque(value) => value.shown(),
@@ -66,27 +107,31 @@ fn show_timestamp(timestamp: Timestamp) -> String {
 
 /// Formats `value` as a literal if it is or contains strings.
 pub fn literal(value: &Value<'_>) -> String {
-    let shown = |value: Result<Value<'_>, _>| {
-        value.map_or_else(|error: super::EvalError| error.to_string(), |value| literal(&value))
-    };
+    let mut out = String::new();
+    write_literal(value, &mut out);
+    out
+}
+
+fn write_literal(value: &Value<'_>, out: &mut String) {
     match value {
-        Value::Null => "null".to_owned(),
-        Value::String(text) => go_quote(text.as_str()),
-        Value::List(list) => {
-            let items: Vec<String> = list.iter().map(shown).collect();
-            format!("[{}]", items.join(", "))
+        Value::Null => out.push_str("null"),
+        Value::String(text) => out.push_str(&go_quote(text.as_str())),
+        Value::List(list) => write_items(list.iter(), ['[', ']'], out, |item, out| match item {
+            Ok(item) => write_literal(&item, out),
+            Err(error) => out.push_str(&error.to_string()),
+        }),
+        Value::Map(map) => write_items(map.entries().into_iter(), ['{', '}'], out, |(key, value), out| {
+            write_literal(&key, out);
+            out.push_str(": ");
+            write_literal(&value.unwrap_or_default(), out);
+        }),
+        Value::Optional(Some(value)) => {
+            out.push_str("optional.of(");
+            write_literal(value, out);
+            out.push(')');
         }
-        Value::Map(map) => {
-            let entries: Vec<String> = map
-                .entries()
-                .into_iter()
-                .map(|(key, value)| format!("{}: {}", literal(&key), literal(&value.unwrap_or_default())))
-                .collect();
-            format!("{{{}}}", entries.join(", "))
-        }
-        Value::Optional(Some(value)) => format!("optional.of({})", literal(value)),
-        Value::Preserved(json) => go_display(json),
-        other => show(other),
+        Value::Preserved(json) => out.push_str(&go_display(json)),
+        other => write_shown(other, out),
     }
 }
 

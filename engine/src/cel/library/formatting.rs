@@ -5,11 +5,13 @@
 use super::arguments::double;
 use super::conversion::to_text;
 use crate::cel::calendar::{duration_text, timestamp_text};
+use crate::cel::eval::error::TEXT_BYTES_MAX;
 use crate::cel::eval::list::List;
 use crate::cel::eval::map::Map;
 use crate::cel::eval::show::show;
 use crate::cel::eval::{EvalError, Value};
 use crate::value::{go_quote, number};
+use crate::work;
 
 const PRECISION: usize = 6;
 
@@ -18,13 +20,13 @@ const PRECISION: usize = 6;
 /// # Errors
 /// There are fewer arguments than clauses, a clause is unknown, or an argument does not fit its clause.
 pub fn format<'a>(template: &str, arguments: &List<'a>, times: &str) -> Result<Value<'a>, EvalError> {
-    let mut out = String::with_capacity(template.len());
+    let mut out = Formatted(String::with_capacity(template.len()));
     let mut rest = template;
     let mut used = 0;
     while let Some((before, after)) = rest.split_once('%') {
-        out.push_str(before);
+        out.push(before).map_err(FormatError::into_eval)?;
         if let Some(after) = after.strip_prefix('%') {
-            out.push('%');
+            out.push("%").map_err(FormatError::into_eval)?;
             rest = after;
             continue;
         }
@@ -34,13 +36,28 @@ pub fn format<'a>(template: &str, arguments: &List<'a>, times: &str) -> Result<V
         }
         let (clause, after) = Clause::read(after)
             .map_err(|error| EvalError::new(format!("could not parse formatting clause: {error}")))?;
-        let filled = clause.fill(&Value::kept(argument), times);
-        out.push_str(&filled.map_err(FormatError::into_eval)?);
+        let filled = clause.fill(&Value::kept(argument), times, &mut out);
+        filled.map_err(FormatError::into_eval)?;
         rest = after;
         used += 1;
     }
-    out.push_str(rest);
-    Ok(Value::string(out))
+    out.push(rest).map_err(FormatError::into_eval)?;
+    Ok(Value::string(out.0))
+}
+
+/// A result as far as it is made. It may be much longer than its arguments are large: the items of a list may share
+/// their parts.
+struct Formatted(String);
+
+impl Formatted {
+    fn push(&mut self, text: &str) -> Result<(), FormatError> {
+        work::bytes(text.len());
+        if self.0.len() + text.len() > TEXT_BYTES_MAX {
+            return Err(EvalError::text_too_long().into());
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
 }
 
 /// What Go says of a nil pointer.
@@ -125,25 +142,26 @@ impl Clause {
         Ok((clause, chars.as_str()))
     }
 
-    fn fill(&self, argument: &Value<'_>, times: &str) -> Result<String, FormatError> {
+    /// Appends the argument to `out`.
+    fn fill(&self, argument: &Value<'_>, times: &str, out: &mut Formatted) -> Result<(), FormatError> {
         let refused = |what| Err(FormatError::Refused { what, given: argument.type_name() });
-        match (self, argument) {
-            (Clause::Text, _) => to_string(argument),
-            (Clause::Decimal, Value::Int(number)) => Ok(number.to_string()),
-            (Clause::Decimal, Value::Uint(number)) => Ok(number.to_string()),
-            (Clause::Decimal, _) => refused("decimal clause can only be used on integers"),
+        let text = match (self, argument) {
+            (Clause::Text, _) => return push_text(argument, out),
+            (Clause::Decimal, Value::Int(number)) => number.to_string(),
+            (Clause::Decimal, Value::Uint(number)) => number.to_string(),
+            (Clause::Decimal, _) => return refused("decimal clause can only be used on integers"),
             (Clause::Fixed(precision), _) => match as_double(argument) {
-                Some(number) => Ok(fixed(number, *precision)),
-                None => refused("fixed-point clause can only be used on doubles"),
+                Some(number) => fixed(number, *precision),
+                None => return refused("fixed-point clause can only be used on doubles"),
             },
             (Clause::Scientific { width }, _) => match as_double(argument) {
-                Some(number) => Ok(scientific(number, *width, times)),
-                None => refused("scientific clause can only be used on doubles"),
+                Some(number) => scientific(number, *width, times),
+                None => return refused("scientific clause can only be used on doubles"),
             },
-            (Clause::Binary, Value::Int(number)) => Ok(signed(*number, |size| format!("{size:b}"))),
-            (Clause::Binary, Value::Uint(number)) => Ok(format!("{number:b}")),
-            (Clause::Binary, Value::Bool(truth)) => Ok(if *truth { "1" } else { "0" }.to_owned()),
-            (Clause::Binary, _) => refused("only integers and bools can be formatted as binary"),
+            (Clause::Binary, Value::Int(number)) => signed(*number, |size| format!("{size:b}")),
+            (Clause::Binary, Value::Uint(number)) => format!("{number:b}"),
+            (Clause::Binary, Value::Bool(truth)) => if *truth { "1" } else { "0" }.to_owned(),
+            (Clause::Binary, _) => return refused("only integers and bools can be formatted as binary"),
             (Clause::Hexadecimal { upper }, _) => {
                 let lower = match argument {
                     Value::Int(number) => signed(*number, |size| format!("{size:x}")),
@@ -152,12 +170,13 @@ impl Clause {
                     Value::Bytes(bytes) => hexadecimal(bytes),
                     _ => return refused("only integers, byte buffers, and strings can be formatted as hex"),
                 };
-                Ok(if *upper { lower.to_ascii_uppercase() } else { lower })
+                if *upper { lower.to_ascii_uppercase() } else { lower }
             }
-            (Clause::Octal, Value::Int(number)) => Ok(signed(*number, |size| format!("{size:o}"))),
-            (Clause::Octal, Value::Uint(number)) => Ok(format!("{number:o}")),
-            (Clause::Octal, _) => refused("octal clause can only be used on integers"),
-        }
+            (Clause::Octal, Value::Int(number)) => signed(*number, |size| format!("{size:o}")),
+            (Clause::Octal, Value::Uint(number)) => format!("{number:o}"),
+            (Clause::Octal, _) => return refused("octal clause can only be used on integers"),
+        };
+        out.push(&text)
     }
 }
 
@@ -264,11 +283,11 @@ fn mantissa_and_power(number: f64, times: &str) -> String {
 }
 
 /// Formats a value for `%s`.
-fn to_string(value: &Value<'_>) -> Result<String, FormatError> {
+fn push_text(value: &Value<'_>, out: &mut Formatted) -> Result<(), FormatError> {
     match value {
-        Value::Null => Ok("null".to_owned()),
-        Value::List(list) => list_text(list),
-        Value::Map(map) => map_text(map),
+        Value::Null => out.push("null"),
+        Value::List(list) => push_list(list, out),
+        Value::Map(map) => push_map(map, out),
         Value::Bool(_)
         | Value::Int(_)
         | Value::Uint(_)
@@ -277,7 +296,7 @@ fn to_string(value: &Value<'_>) -> Result<String, FormatError> {
         | Value::Bytes(_)
         | Value::Duration(_)
         | Value::Timestamp(_)
-        | Value::Type(_) => to_text(value).map_err(FormatError::Argument),
+        | Value::Type(_) => out.push(&to_text(value).map_err(FormatError::Argument)?),
         other => Err(FormatError::Refused {
             what: "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, \
                    durations, and timestamps",
@@ -287,41 +306,57 @@ fn to_string(value: &Value<'_>) -> Result<String, FormatError> {
 }
 
 /// Formats a value inside a list or a map: as one would write it in an expression.
-fn literal(value: &Value<'_>) -> Result<String, FormatError> {
-    Ok(match value {
-        Value::String(text) => go_quote(text),
-        Value::Bytes(_) => format!("b{}", go_quote(&to_string(value)?)),
-        Value::Double(number) if number.is_finite() => format!("{number:.PRECISION$}"),
-        Value::Double(number) => go_quote(&double(*number)),
-        Value::Duration(length) => format!("duration({})", go_quote(&duration_text(*length))),
-        Value::Timestamp(timestamp) => format!("timestamp({})", go_quote(&timestamp_text(*timestamp))),
+fn push_literal(value: &Value<'_>, out: &mut Formatted) -> Result<(), FormatError> {
+    match value {
+        Value::String(text) => out.push(&go_quote(text)),
+        Value::Bytes(_) => out.push(&format!("b{}", go_quote(&to_text(value).map_err(FormatError::Argument)?))),
+        Value::Double(number) if number.is_finite() => out.push(&format!("{number:.PRECISION$}")),
+        Value::Double(number) => out.push(&go_quote(&double(*number))),
+        Value::Duration(length) => out.push(&format!("duration({})", go_quote(&duration_text(*length)))),
+        Value::Timestamp(timestamp) => out.push(&format!("timestamp({})", go_quote(&timestamp_text(*timestamp)))),
         Value::Optional(_) | Value::Struct(_) | Value::Opaque(_) | Value::Preserved(_) | Value::Unfit(_) => {
-            return Err(FormatError::NoFunction(value.type_name()));
+            Err(FormatError::NoFunction(value.type_name()))
         }
-        other => to_string(other)?,
-    })
+        other => push_text(other, out),
+    }
 }
 
-fn list_text(list: &List<'_>) -> Result<String, FormatError> {
-    let items: Result<Vec<String>, FormatError> = list.values().map(|item| literal(&item)).collect();
-    Ok(format!("[{}]", items?.join(", ")))
+fn push_list(list: &List<'_>, out: &mut Formatted) -> Result<(), FormatError> {
+    out.push("[")?;
+    for (at, item) in list.values().enumerate() {
+        if at > 0 {
+            out.push(", ")?;
+        }
+        push_literal(&item, out)?;
+    }
+    out.push("]")
 }
 
-fn map_text(map: &Map<'_>) -> Result<String, FormatError> {
+/// Formats the entries in the order of the map, so that the first one that can't be gives the error, and sorts them
+/// then.
+fn push_map(map: &Map<'_>, out: &mut Formatted) -> Result<(), FormatError> {
+    let begin = out.0.len();
     let mut entries = Vec::with_capacity(map.len());
     for key in map.keys() {
-        let text = match &key {
-            Value::String(_) | Value::Bool(_) | Value::Int(_) | Value::Uint(_) => literal(&key)?,
+        let from = out.0.len();
+        match &key {
+            Value::String(_) | Value::Bool(_) | Value::Int(_) | Value::Uint(_) => push_literal(&key, out)?,
             // The key of a field that the schema does not declare is a nil pointer in the reference.
             Value::Null if matches!(map, Map::Host { .. }) => {
                 return Err(EvalError::Internal(NIL_POINTER.into()).into());
             }
             other => return Err(FormatError::NoKeyFunction(other.type_name())),
-        };
+        }
+        let key_end = out.0.len();
         let value = map.find(&key).transpose().ok_or_else(|| FormatError::NoKey(show(&key)))?;
-        entries.push((text, literal(&Value::kept(value))?));
+        out.push(":")?;
+        push_literal(&Value::kept(value), out)?;
+        entries.push((from..key_end, from..out.0.len()));
     }
-    entries.sort_by(|(left, _), (right, _)| left.cmp(right));
-    let entries: Vec<String> = entries.into_iter().map(|(key, value)| format!("{key}:{value}")).collect();
-    Ok(format!("{{{}}}", entries.join(", ")))
+    let text = &out.0;
+    entries.sort_by(|(left, _), (right, _)| text[left.clone()].cmp(&text[right.clone()]));
+    let sorted: Vec<&str> = entries.into_iter().map(|(_, entry)| &text[entry]).collect();
+    let sorted = format!("{{{}}}", sorted.join(", "));
+    out.0.truncate(begin);
+    out.push(&sorted)
 }

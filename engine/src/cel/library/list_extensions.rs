@@ -6,11 +6,12 @@ use super::since;
 use super::sort::sort_indices;
 use crate::cel::cost::formula::{Wants, allocate_list};
 use crate::cel::cost::{Called, Cost, Estimate, Range, Sizes, actual, model};
-use crate::cel::eval::list::List;
+use crate::cel::eval::list::{List, SUM_ITEMS_MAX, too_many_items};
 use crate::cel::eval::show::show;
 use crate::cel::eval::{EvalError, Value};
 use crate::cel::function::{Calling, Function, Mismatch, Overload, Trait};
 use crate::cel::types::Type::{self, Bool, Bytes, Double, Duration, Dyn, Int, Timestamp, Uint};
+use crate::work;
 
 /// The longest list that `lists.range` makes.
 const RANGE_MAX: i64 = 1_000_000;
@@ -229,17 +230,22 @@ fn flatten<'a>(list: &List<'a>, depth: i64) -> Result<Value<'a>, EvalError> {
         return Err(EvalError::new("level must be non-negative"));
     }
     let mut items = Vec::with_capacity(list.len());
-    collect_flat(list, depth, &mut items);
+    collect_flat(list, depth, &mut items)?;
     Ok(Value::list(items))
 }
 
-fn collect_flat<'a>(list: &List<'a>, depth: i64, items: &mut Vec<Value<'a>>) {
+/// Errors: there are more than [`SUM_ITEMS_MAX`]. The cost is that of the outermost list, whose items may share their
+/// parts.
+fn collect_flat<'a>(list: &List<'a>, depth: i64, items: &mut Vec<Value<'a>>) -> Result<(), EvalError> {
     for item in list.values() {
+        work::step();
         match item {
-            Value::List(inner) if depth > 0 => collect_flat(&inner, depth - 1, items),
+            Value::List(inner) if depth > 0 => collect_flat(&inner, depth - 1, items)?,
+            _ if items.len() == SUM_ITEMS_MAX => return Err(too_many_items()),
             item => items.push(item),
         }
     }
+    Ok(())
 }
 
 fn range<'a>(count: i64) -> Result<Value<'a>, EvalError> {

@@ -4,15 +4,13 @@ use super::arguments::{int, list, part_of, range_in, text, value};
 use super::{formatting, since};
 use crate::cel::cost::formula::{EACH_ELEMENT, TRAVERSE};
 use crate::cel::cost::{Cost, Estimate, Range, Sizes, actual, model};
+use crate::cel::eval::error::TEXT_BYTES_MAX;
 use crate::cel::eval::show::show;
 use crate::cel::eval::value::TextValue;
 use crate::cel::eval::{EvalError, Value};
 use crate::cel::function::{Calling, Function, Overload};
 use crate::cel::types::Type::{self, Dyn, Int};
 use crate::work;
-
-/// DIFFERS: the maximum length in bytes of the result of a replacement or a join. In Kubernetes only memory limits it.
-const RESULT_BYTES_MAX: usize = 64 << 20;
 
 /// The template is traversed, and nothing is known about the size of the result.
 const FORMAT: Cost = Cost::of_overload(
@@ -401,8 +399,8 @@ fn replace<'a>(text: &TextValue<'a>, old: &str, new: &str, count: i64) -> Result
 
 /// Makes room for a result of so many bytes: a long one is not to be copied while it grows.
 fn with_room(length: usize) -> Result<String, EvalError> {
-    if length > RESULT_BYTES_MAX {
-        return Err(EvalError::new(format!("string of more than {RESULT_BYTES_MAX} bytes")));
+    if length > TEXT_BYTES_MAX {
+        return Err(EvalError::text_too_long());
     }
     work::bytes(length);
     Ok(String::with_capacity(length))

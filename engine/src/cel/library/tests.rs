@@ -12,6 +12,7 @@ use crate::cel::eval::{CallScope, EvalError, Value};
 use crate::cel::function::{CalledBy, Implementation};
 use crate::meta::field::Undeclared;
 use crate::meta::minor::Minor;
+use crate::work::counted;
 
 fn implementation(id: &str) -> Option<Implementation> {
     static BY_ID: LazyLock<HashMap<&str, Implementation>> = LazyLock::new(|| {
@@ -138,6 +139,17 @@ fn texts_are_taken_apart_by_characters() {
 fn what_a_replacement_makes_is_bounded() {
     let (long, wide) = ("a".repeat(100_000), "b".repeat(100_000));
     check("string_replace_string_string", &[text(&long), text(""), text(&wide)], "string of more than 67108864 bytes");
+}
+
+#[test]
+fn lists_that_share_their_parts_are_written_out_up_to_a_bound() {
+    let nested = (0..8).fold(Value::Int(1), |inner, _| Value::list(vec![inner; 10]));
+    let (_, steps) = counted(|| {
+        check("list_flatten_int", &[nested.clone(), Value::Int(9)], "list of more than 2097152 items");
+        let too_long = "error during formatting: string of more than 67108864 bytes";
+        check("string_format", &[text("%s"), Value::list(vec![nested.clone()])], too_long);
+    });
+    assert!((4_000_000..80_000_000).contains(&steps), "{steps} steps");
 }
 
 #[test]

@@ -70,8 +70,7 @@ fn is_terminal(pod: &Value) -> bool {
 
 /// Whether a budget is about the pod.
 pub fn covers(budget: &Value, pod: &Value) -> bool {
-    let label = |key: &str| pod.at(&["metadata", "labels", key]).and_then(Value::as_str);
-    selector(budget).is_some_and(|selector| selector.matches(label))
+    selector(budget).is_some_and(|selector| selector.matches(&pod.at(&["metadata", "labels"])))
 }
 
 /// The selector of a budget; `None` if it selects nothing.

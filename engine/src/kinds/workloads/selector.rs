@@ -50,8 +50,7 @@ pub struct Compiled {
 impl Compiled {
     /// Whether it matches these labels.
     pub fn matches(&self, labels: Option<&Value>) -> bool {
-        let label = |key: &str| labels.and_then(|labels| labels.get(key)).and_then(Value::as_str);
-        self.selector.as_ref().is_some_and(|selector| selector.matches(label))
+        self.selector.as_ref().is_some_and(|selector| selector.matches(&labels))
     }
 
     /// The error of the template at the field `template`, if its labels do not match.

@@ -13,7 +13,10 @@ use crate::work;
 /// Selects objects by their labels; the default selects all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabelSelector {
+    /// Sorted by key; those of one key in the order of the text.
     requirements: Box<[Requirement]>,
+    /// How many labels an object must have to be selected.
+    required: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +49,26 @@ impl LabelValues {
     }
 }
 
+impl Requirement {
+    /// Whether only objects with the label are selected.
+    fn needs_label(&self) -> bool {
+        !matches!(self.test, Test::NotIn(_) | Test::Absent)
+    }
+
+    /// Whether a label with this value meets it.
+    fn allows(&self, value: &str) -> bool {
+        let number = || value.parse::<i64>();
+        match &self.test {
+            Test::In(values) => values.contains(value),
+            Test::NotIn(values) => !values.contains(value),
+            Test::Exists => true,
+            Test::Absent => false,
+            Test::Greater(than) => number().is_ok_and(|number| number > *than),
+            Test::Less(than) => number().is_ok_and(|number| number < *than),
+        }
+    }
+}
+
 impl<'v> FromIterator<&'v str> for LabelValues {
     fn from_iter<I: IntoIterator<Item = &'v str>>(values: I) -> Self {
         let sorted: BTreeSet<&str> = values.into_iter().collect();
@@ -60,6 +83,13 @@ impl SelectorError {
 }
 
 impl LabelSelector {
+    fn of(mut requirements: Vec<Requirement>) -> Self {
+        requirements.sort_by(|one, other| one.key.cmp(&other.key));
+        let of_keys = requirements.chunk_by(|one, other| one.key == other.key);
+        let required = of_keys.filter(|of_key| of_key.iter().any(Requirement::needs_label)).count();
+        LabelSelector { requirements: requirements.into(), required }
+    }
+
     /// Reads `a=b,c!=d,e in (f,g),h notin (),!i,j,k>1,l<2`.
     ///
     /// # Errors
@@ -67,8 +97,7 @@ impl LabelSelector {
     /// The text is not a selector: `found ',', expected: identifier after ','`.
     pub fn parse(text: &str) -> Result<Self, SelectorError> {
         let mut parser = SelectorParser { tokens: tokens(text), at: 0 };
-        let requirements = parser.selector()?;
-        Ok(LabelSelector { requirements: requirements.into() })
+        Ok(LabelSelector::of(parser.selector()?))
     }
 
     /// The errors of a `LabelSelector` of `meta.k8s.io` at `path`. The values of expressions are only checked with
@@ -137,15 +166,13 @@ impl LabelSelector {
             };
             requirements.push(Requirement { key: expression.str_at(&["key"]).into(), test });
         }
-        Ok(LabelSelector { requirements: requirements.into() })
+        Ok(LabelSelector::of(requirements))
     }
 
     /// As the requirements of an access review, sorted by key. Numeric comparisons have no such form.
     pub fn requirements(&self) -> Vec<Value> {
         work::steps(self.requirements.len());
-        let mut sorted: Vec<_> = self.requirements.iter().collect();
-        sorted.sort_by(|one, other| one.key.cmp(&other.key));
-        let encoded = sorted.into_iter().filter_map(|Requirement { key, test }| match test {
+        let encoded = self.requirements.iter().filter_map(|Requirement { key, test }| match test {
             Test::In(values) => Some(requirement(key, "In", values.iter())),
             Test::NotIn(values) => Some(requirement(key, "NotIn", values.iter())),
             Test::Exists => Some(requirement(key, "Exists", [])),
@@ -187,21 +214,97 @@ impl LabelSelector {
         })
     }
 
-    /// Whether it selects an object whose labels `label` returns.
-    pub fn matches<'l>(&self, label: impl Fn(&str) -> Option<&'l str>) -> bool {
-        work::steps(self.requirements.len());
+    /// Whether it selects an object with these labels. It takes as many steps as there are labels or requirements,
+    /// whichever are fewer, and those for repeated keys.
+    pub fn matches(&self, labels: &(impl Labels + ?Sized)) -> bool {
+        if labels.count() < self.requirements.len() {
+            return self.allows_all(labels.pairs());
+        }
         self.requirements.iter().all(|requirement| {
-            let value = label(&requirement.key);
-            let number = || value.and_then(|value| value.parse::<i64>().ok());
-            match &requirement.test {
-                Test::In(values) => value.is_some_and(|value| values.contains(value)),
-                Test::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
-                Test::Exists => value.is_some(),
-                Test::Absent => value.is_none(),
-                Test::Greater(than) => number().is_some_and(|number| number > *than),
-                Test::Less(than) => number().is_some_and(|number| number < *than),
+            work::step();
+            match labels.value(&requirement.key) {
+                Some(value) => requirement.allows(value),
+                None => !requirement.needs_label(),
             }
         })
+    }
+
+    /// [`LabelSelector::matches`], which looks at the requirements about these labels only.
+    fn allows_all<'l>(&self, labels: impl Iterator<Item = (&'l str, &'l str)>) -> bool {
+        let mut missing = self.required;
+        for (name, value) in labels {
+            let from = self.requirements.partition_point(|requirement| requirement.key.as_str() < name);
+            let about = self.requirements[from..].iter().take_while(|requirement| requirement.key.as_str() == name);
+            let mut is_needed = false;
+            work::step();
+            for requirement in about {
+                work::step();
+                if !requirement.allows(value) {
+                    return false;
+                }
+                is_needed |= requirement.needs_label();
+            }
+            missing = missing.saturating_sub(usize::from(is_needed));
+        }
+        missing == 0
+    }
+}
+
+/// The labels of an object, each name once.
+pub trait Labels {
+    /// How many they are, or a few more.
+    fn count(&self) -> usize;
+
+    /// The value of the label `name`.
+    fn value(&self, name: &str) -> Option<&str>;
+
+    /// Names and values.
+    fn pairs(&self) -> impl Iterator<Item = (&str, &str)>;
+}
+
+/// Others than texts are not labels.
+impl Labels for Map {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn value(&self, name: &str) -> Option<&str> {
+        self.get(name).and_then(Value::as_str)
+    }
+
+    fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.iter().filter_map(|(name, value)| Some((name, value.as_str()?)))
+    }
+}
+
+/// The field `labels` of an object, which may be absent.
+impl Labels for Option<&Value> {
+    fn count(&self) -> usize {
+        self.and_then(Value::as_object).map_or(0, Map::len)
+    }
+
+    fn value(&self, name: &str) -> Option<&str> {
+        self.and_then(Value::as_object)?.value(name)
+    }
+
+    fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.and_then(Value::as_object).into_iter().flat_map(Map::pairs)
+    }
+}
+
+/// Sorted by name.
+impl<N: AsRef<str>, V: AsRef<str>> Labels for [(N, V)] {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn value(&self, name: &str) -> Option<&str> {
+        let at = self.binary_search_by(|(known, _)| known.as_ref().cmp(name)).ok()?;
+        Some(self[at].1.as_ref())
+    }
+
+    fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.iter().map(|(name, value)| (name.as_ref(), value.as_ref()))
     }
 }
 

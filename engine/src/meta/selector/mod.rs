@@ -8,7 +8,7 @@ mod labels;
 
 pub use error::SelectorError;
 pub use fields::FieldSelector;
-pub use labels::LabelSelector;
+pub use labels::{LabelSelector, Labels};
 
 #[cfg(test)]
 mod tests {
@@ -25,7 +25,7 @@ mod tests {
             let select = || {
                 let labels = LabelSelector::parse(&text).expect("the test is a selector");
                 let fields = FieldSelector::parse(&fields).expect("the test is a selector");
-                assert!(labels.matches(|key| (key == "a").then_some("v")) && fields.matches(|_| "b".to_owned()));
+                assert!(labels.matches(&[("a", "v")][..]) && fields.matches(|_| "b".to_owned()));
             };
             work::counted(select).1
         };
@@ -53,8 +53,12 @@ mod tests {
     #[track_caller]
     fn check(selector: &str, labels: &[(&str, &str)], expect: bool) {
         let selector = LabelSelector::parse(selector).expect("the selector is well formed");
-        let label = |name: &str| labels.iter().find(|(label, _)| *label == name).map(|(_, value)| *value);
-        assert_eq!(selector.matches(label), expect);
+        assert_eq!(selector.matches(labels), expect);
+        // More labels than requirements are looked at in another way.
+        let others = (0..9).map(|at| (format!("x{at}"), String::new()));
+        let mut labels: Vec<_> = labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        labels.extend(others);
+        assert_eq!(selector.matches(&*labels), expect);
     }
 
     #[test]
@@ -65,6 +69,25 @@ mod tests {
         check("a,!b", &[("a", "")], true);
         check("a>5,a<7", &[("a", "6")], true);
         check("a in ()", &[("a", "")], true);
+        check("a,b,c", &[("a", ""), ("c", "")], false);
+        check("b,a!=1,a,!c", &[("a", "2"), ("b", "")], true);
+        check("b,a!=1,a,!c", &[("a", "1"), ("b", "")], false);
+        check("b,a!=1,a,!c", &[("a", "2"), ("b", ""), ("c", "")], false);
+        check("a!=1,a!=2,a=3", &[("a", "3")], true);
+        check("a<7,a<6", &[("a", "6")], false);
+    }
+
+    #[test]
+    fn few_labels_take_few_steps_of_any_selector() {
+        let text = |term: &dyn Fn(usize) -> String| (0..10_000).map(term).collect::<Vec<_>>().join(",");
+        let selector = LabelSelector::parse(&text(&|at| format!("!k{at}"))).expect("the test is a selector");
+        let labels: Vec<_> = (0..10_000).map(|at| (format!("l{at:05}"), "v")).collect();
+        let few = |labels: &[(String, &str)], selector: &LabelSelector| {
+            let (selects, steps) = work::counted(|| selector.matches(labels));
+            assert!(selects && steps < 10, "{selects} after {steps}");
+        };
+        few(&labels[..3], &selector);
+        few(&labels, &LabelSelector::parse("l00007,!k,l09999!=x").expect("the test is a selector"));
     }
 
     #[test]

@@ -5,12 +5,14 @@ mod field;
 use std::sync::Arc;
 
 use super::error::EvalError;
+use super::list::{SUM_ITEMS_MAX, too_many_items};
 use super::map::Map;
 use super::show::go_type;
 use super::show::show;
 use super::value::{Duration, Opaque, Timestamp, Value};
 use crate::cel::types::EMPTY;
 use crate::cel::types::Type;
+use crate::work;
 
 /// The largest integer that a double represents without ambiguity.
 const SAFE_INT_MAX: i64 = (1 << 53) - 1;
@@ -54,6 +56,7 @@ pub(super) fn value<'a>(name: &str, fields: Vec<(&str, Value<'a>)>) -> Result<Va
     let unfit = |field: &str, why: &str| {
         EvalError::new(format!("field type conversion error for google.protobuf.{name}.{field} value type: {why}"))
     };
+    let mut room = SUM_ITEMS_MAX;
     let nanos = || i32::try_from(int("nanos")).map_err(|_| unfit("nanos", "integer overflow"));
     Ok(match name {
         "BoolValue" => find("value").unwrap_or(Value::Bool(false)),
@@ -86,36 +89,38 @@ pub(super) fn value<'a>(name: &str, fields: Vec<(&str, Value<'a>)>) -> Result<Va
             let nanos = u32::try_from(nanos.rem_euclid(1_000_000_000)).unwrap_or_default();
             Value::Timestamp(Timestamp { seconds, nanos, offset_seconds: 0 })
         }
-        "ListValue" => json(&find("values").unwrap_or_else(|| Value::list(Vec::new())))?,
-        "Struct" => json(&find("fields").unwrap_or_else(|| Value::Map(Map::owned([]))))?,
+        "ListValue" => json(&find("values").unwrap_or_else(|| Value::list(Vec::new())), &mut room)?,
+        "Struct" => json(&find("fields").unwrap_or_else(|| Value::Map(Map::owned([]))), &mut room)?,
         "Value" => match set.last() {
             None | Some(("null_value", _)) => Value::Null,
-            Some((_, value)) => json(value)?,
+            Some((_, value)) => json(value, &mut room)?,
         },
         "Empty" => Value::opaque(Empty),
         _ => return Err(EvalError::new("unsupported conversion to ref.Val: (*dynamicpb.Message)")),
     })
 }
 
-/// Converts `value` as if through JSON: numbers become doubles, or strings if a double would be ambiguous.
-fn json<'a>(value: &Value<'a>) -> Result<Value<'a>, EvalError> {
+/// Converts `value`, which may share its parts, into at most `room` values as if through JSON: numbers become doubles, or strings if a double would be ambiguous.
+fn json<'a>(value: &Value<'a>, room: &mut usize) -> Result<Value<'a>, EvalError> {
+    work::step();
+    *room = room.checked_sub(1).ok_or_else(too_many_items)?;
     Ok(match value {
         Value::Null | Value::Bool(_) | Value::Double(_) | Value::String(_) => value.clone(),
         Value::Int(number) if number.unsigned_abs() <= SAFE_INT_MAX.unsigned_abs() => Value::Double(*number as f64),
         Value::Uint(number) if *number <= SAFE_INT_MAX.unsigned_abs() => Value::Double(*number as f64),
         Value::Int(_) | Value::Uint(_) => Value::string(show(value)),
         Value::List(list) => {
-            let items: Result<Vec<Value<'a>>, EvalError> = list.iter().map(|item| json(&item?)).collect();
+            let items: Result<Vec<Value<'a>>, EvalError> = list.iter().map(|item| json(&item?, room)).collect();
             Value::list(items?)
         }
         Value::Map(map) => {
             let mut entries = Vec::with_capacity(map.len());
             for (key, value) in map.entries() {
-                entries.push((Value::string(show(&key)), json(&value?)?));
+                entries.push((Value::string(show(&key)), json(&value?, room)?));
             }
             Value::Map(Map::owned(entries))
         }
-        Value::Optional(Some(content)) => json(&Value::clone(Arc::as_ref(content)))?,
+        Value::Optional(Some(content)) => json(&Value::clone(Arc::as_ref(content)), room)?,
         Value::Opaque(message) if message.is_message() => Value::Map(Map::owned([])),
         other => {
             let ty = go_type(other);

@@ -2,12 +2,12 @@
 //!
 //! Source: `pkg/apis/core` and `pkg/registry/core/resourcequota` of Kubernetes 1.36, with the types of 1.37.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::crd::{Column, ServedVersion};
 use crate::kinds::strategy::{Cell, Strategy, Subresource, Table};
 use crate::kinds::{Kind, defaults, metadata, prepare, resources, show_internal};
-use crate::meta::field::{Error, ErrorList, Path};
+use crate::meta::field::{Error, ErrorList, ErrorType, Path};
 use crate::meta::field_ref::FieldRef;
 use crate::meta::names;
 use crate::object;
@@ -165,10 +165,12 @@ fn list_error(list: &FieldRef<'_>, detail: &str) -> Error {
     Error::invalid(list.path(), list.value().cloned().unwrap_or(Value::Null), detail)
 }
 
-/// The number of limited resources that do not apply to objects in the scope.
-fn unfit_count(scope: &str, hard: &FieldRef<'_>) -> usize {
-    let names = hard.entries().map(|(name, _)| name);
-    names.filter(|name| resources::is_standard_quota(name) && !is_in_scope(scope, name)).count()
+/// For each scope, the number of limited resources that do not apply to objects in it; of unknown scopes, there are none.
+fn unfit_counts(hard: &FieldRef<'_>) -> BTreeMap<&'static str, usize> {
+    let standard: Vec<_> =
+        hard.entries().map(|(name, _)| name).filter(|name| resources::is_standard_quota(name)).collect();
+    let unfit = |scope: &str| standard.iter().filter(|name| !is_in_scope(scope, name)).count();
+    SCOPES.iter().map(|scope| (*scope, unfit(scope))).collect()
 }
 
 fn is_in_scope(scope: &str, resource: &str) -> bool {
@@ -181,16 +183,15 @@ fn is_in_scope(scope: &str, resource: &str) -> bool {
 }
 
 fn validate_scopes(scopes: &FieldRef<'_>, hard: &FieldRef<'_>) -> ErrorList {
-    let mut errors = ErrorList::new();
+    let (mut errors, unfit) = (ErrorList::new(), unfit_counts(hard));
     let mut seen = BTreeSet::new();
     for scope in scopes.texts() {
         if !SCOPES.contains(&scope) {
-            errors.push(list_error(scopes, "unsupported scope"));
+            errors.push_with(ErrorType::Invalid, || list_error(scopes, "unsupported scope"));
         }
-        if seen.insert(scope) || !errors.is_full() {
-            let unfit = unfit_count(scope, hard);
-            (0..unfit).for_each(|_| errors.push(list_error(scopes, "unsupported scope applied to resource")));
-        }
+        let unfit = unfit.get(scope).copied().unwrap_or_default();
+        errors.push_times(ErrorType::Invalid, unfit, || list_error(scopes, "unsupported scope applied to resource"));
+        seen.insert(scope);
     }
     errors.extend(validate_conflicts(&seen, scopes.path(), scopes));
     errors
@@ -207,7 +208,7 @@ fn validate_selector(spec: &FieldRef<'_>, selector: &FieldRef<'_>, hard: &FieldR
     let mut errors = ErrorList::new();
     let mut seen = BTreeSet::new();
     let shown = selector.value().map(|value| show_internal("core.v1.ScopeSelector", value)).unwrap_or_default();
-    let expressions = selector.field("matchExpressions");
+    let (expressions, unfit) = (selector.field("matchExpressions"), unfit_counts(hard));
     for requirement in expressions.items() {
         // The reference does not report which of the requirements is wrong.
         let requirement = FieldRef::new(requirement.value(), *expressions.path());
@@ -215,10 +216,11 @@ fn validate_selector(spec: &FieldRef<'_>, selector: &FieldRef<'_>, hard: &FieldR
         if !SCOPES.contains(&scope.text()) {
             errors.push(scope.invalid("unsupported scope"));
         }
-        for _ in 0..unfit_count(scope.text(), hard) {
-            let why = "unsupported scope applied to resource";
-            errors.push(Error::invalid(expressions.path(), Value::Null, why).shown_as(shown.clone()));
-        }
+        let why = "unsupported scope applied to resource";
+        let unfit = unfit.get(scope.text()).copied().unwrap_or_default();
+        errors.push_times(ErrorType::Invalid, unfit, || {
+            Error::invalid(expressions.path(), Value::Null, why).shown_as(shown.clone())
+        });
         errors.extend(validate_requirement(&requirement));
         let name = requirement.value().map(|requirement| requirement.str_at(&["scopeName"]));
         seen.extend(name);
