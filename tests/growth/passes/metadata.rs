@@ -69,9 +69,15 @@ fn selectors() -> Vec<Pass> {
     for (shape, text) in LABELS {
         passes.push(pass("label selector parse", shape, SIZE, text, |text| LabelSelector::parse(text)));
         passes.push(pass("field selector parse", shape, SIZE, text, |text| FieldSelector::parse(text)));
-        let parsed = move |size| LabelSelector::parse(&text(size)).unwrap_or_default();
-        passes.push(pass("label selector match", shape, SIZE, parsed, |selector| selector.matches(&[("k", "v")][..])));
     }
+    // As many labels as requirements, as the shorter of the two counts.
+    let labelled = |size| {
+        let selector = LabelSelector::parse(&items(size, |at| format!("k{at:05}!=x"))).expect("it is a selector");
+        (selector, (0..size).map(|at| (format!("k{at:05}"), "v")).collect::<Vec<_>>())
+    };
+    passes.push(pass("label selector match", "many of each", SIZE, labelled, |(selector, labels)| {
+        selector.matches(&labels[..])
+    }));
     let expression = |at| format!(r#"{{"key":"k{at}","operator":"In","values":["v{at}","!"]}}"#);
     let structured = move |size| {
         let labels = fields(size, |at| format!(r#""l{at}":"v""#));

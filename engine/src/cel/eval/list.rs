@@ -11,7 +11,7 @@ use crate::meta::OBJECT_BYTES_MAX;
 use crate::value::Value as Json;
 use crate::work;
 
-/// The maximum number of items of a sum of lists, and of a flattened list: as many as an object can hold. In the cost
+/// The maximum number of items of a sum of lists, of a flattened list, and of what `format` writes: as many as an object can hold. In the cost
 /// model a sum is one step however long it is, so variables that double a list cost next to nothing.
 pub const SUM_ITEMS_MAX: usize = OBJECT_BYTES_MAX / 2;
 

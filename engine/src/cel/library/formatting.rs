@@ -6,7 +6,7 @@ use super::arguments::double;
 use super::conversion::to_text;
 use crate::cel::calendar::{duration_text, timestamp_text};
 use crate::cel::eval::error::TEXT_BYTES_MAX;
-use crate::cel::eval::list::List;
+use crate::cel::eval::list::{List, SUM_ITEMS_MAX, too_many_items};
 use crate::cel::eval::map::Map;
 use crate::cel::eval::show::show;
 use crate::cel::eval::{EvalError, Value};
@@ -20,7 +20,7 @@ const PRECISION: usize = 6;
 /// # Errors
 /// There are fewer arguments than clauses, a clause is unknown, or an argument does not fit its clause.
 pub fn format<'a>(template: &str, arguments: &List<'a>, times: &str) -> Result<Value<'a>, EvalError> {
-    let mut out = Formatted(String::with_capacity(template.len()));
+    let mut out = Formatted { text: String::with_capacity(template.len()), room: SUM_ITEMS_MAX };
     let mut rest = template;
     let mut used = 0;
     while let Some((before, after)) = rest.split_once('%') {
@@ -42,20 +42,24 @@ pub fn format<'a>(template: &str, arguments: &List<'a>, times: &str) -> Result<V
         used += 1;
     }
     out.push(rest).map_err(FormatError::into_eval)?;
-    Ok(Value::string(out.0))
+    Ok(Value::string(out.text))
 }
 
 /// A result as far as it is made. It may be much longer than its arguments are large: the items of a list may share
 /// their parts.
-struct Formatted(String);
+struct Formatted {
+    text: String,
+    /// How many more values may be within lists and maps.
+    room: usize,
+}
 
 impl Formatted {
     fn push(&mut self, text: &str) -> Result<(), FormatError> {
         work::bytes(text.len());
-        if self.0.len() + text.len() > TEXT_BYTES_MAX {
+        if self.text.len() + text.len() > TEXT_BYTES_MAX {
             return Err(EvalError::text_too_long().into());
         }
-        self.0.push_str(text);
+        self.text.push_str(text);
         Ok(())
     }
 }
@@ -307,6 +311,7 @@ fn push_text(value: &Value<'_>, out: &mut Formatted) -> Result<(), FormatError> 
 
 /// Formats a value inside a list or a map: as one would write it in an expression.
 fn push_literal(value: &Value<'_>, out: &mut Formatted) -> Result<(), FormatError> {
+    out.room = out.room.checked_sub(1).ok_or_else(too_many_items)?;
     match value {
         Value::String(text) => out.push(&go_quote(text)),
         Value::Bytes(_) => out.push(&format!("b{}", go_quote(&to_text(value).map_err(FormatError::Argument)?))),
@@ -325,7 +330,7 @@ fn push_list(list: &List<'_>, out: &mut Formatted) -> Result<(), FormatError> {
     out.push("[")?;
     for (at, item) in list.values().enumerate() {
         if at > 0 {
-            out.push(", ")?;
+            out.text.push_str(", ");
         }
         push_literal(&item, out)?;
     }
@@ -335,10 +340,10 @@ fn push_list(list: &List<'_>, out: &mut Formatted) -> Result<(), FormatError> {
 /// Formats the entries in the order of the map, so that the first one that can't be gives the error, and sorts them
 /// then.
 fn push_map(map: &Map<'_>, out: &mut Formatted) -> Result<(), FormatError> {
-    let begin = out.0.len();
+    let begin = out.text.len();
     let mut entries = Vec::with_capacity(map.len());
     for key in map.keys() {
-        let from = out.0.len();
+        let from = out.text.len();
         match &key {
             Value::String(_) | Value::Bool(_) | Value::Int(_) | Value::Uint(_) => push_literal(&key, out)?,
             // The key of a field that the schema does not declare is a nil pointer in the reference.
@@ -347,16 +352,16 @@ fn push_map(map: &Map<'_>, out: &mut Formatted) -> Result<(), FormatError> {
             }
             other => return Err(FormatError::NoKeyFunction(other.type_name())),
         }
-        let key_end = out.0.len();
+        let key_end = out.text.len();
         let value = map.find(&key).transpose().ok_or_else(|| FormatError::NoKey(show(&key)))?;
         out.push(":")?;
         push_literal(&Value::kept(value), out)?;
-        entries.push((from..key_end, from..out.0.len()));
+        entries.push((from..key_end, from..out.text.len()));
     }
-    let text = &out.0;
+    let text = &out.text;
     entries.sort_by(|(left, _), (right, _)| text[left.clone()].cmp(&text[right.clone()]));
     let sorted: Vec<&str> = entries.into_iter().map(|(_, entry)| &text[entry]).collect();
     let sorted = format!("{{{}}}", sorted.join(", "));
-    out.0.truncate(begin);
+    out.text.truncate(begin);
     out.push(&sorted)
 }
