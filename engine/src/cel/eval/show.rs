@@ -16,27 +16,77 @@ const SHOWN_BYTES_MAX: usize = OBJECT_BYTES_MAX;
 /// Formats `value` as Go prints it.
 pub fn show(value: &Value<'_>) -> String {
     let mut out = String::new();
-    write_shown(value, &mut out);
+    write(value, Form::Printed, &mut out);
     out
 }
 
-fn write_shown(value: &Value<'_>, out: &mut String) {
-    match value {
-        Value::List(list) => write_items(list.iter(), ['[', ']'], out, |item, out| match item {
-            Ok(item) => write_shown(&item, out),
-            Err(error) => out.push_str(&error.to_string()),
-        }),
-        Value::Map(map) => write_items(map.entries().into_iter(), ['{', '}'], out, |(key, value), out| {
-            write_shown(&key, out);
-            out.push_str(": ");
-            write_shown(&value.unwrap_or_default(), out);
-        }),
-        Value::Optional(Some(value)) => {
-            out.push_str("optional(");
-            write_shown(value, out);
-            out.push(')');
+/// Formats `value` as a literal if it is or contains strings.
+pub fn literal(value: &Value<'_>) -> String {
+    let mut out = String::new();
+    write(value, Form::Literal, &mut out);
+    out
+}
+
+/// How a value and its parts are written.
+#[derive(Clone, Copy)]
+enum Form {
+    Printed,
+    Literal,
+}
+
+fn write(value: &Value<'_>, form: Form, out: &mut String) {
+    let text = match (value, form) {
+        (Value::List(list), _) => {
+            return write_items(list.iter(), ['[', ']'], out, |item, out| match item {
+                Ok(item) => write(&item, form, out),
+                Err(error) => out.push_str(&error.to_string()),
+            });
         }
-        other => out.push_str(&shown_alone(other)),
+        (Value::Map(map), _) => {
+            return write_items(map.entries().into_iter(), ['{', '}'], out, |(key, value), out| {
+                write(&key, form, out);
+                out.push_str(": ");
+                write(&value.unwrap_or_default(), form, out);
+            });
+        }
+        (Value::Optional(Some(value)), _) => {
+            out.push_str(if matches!(form, Form::Printed) { "optional(" } else { "optional.of(" });
+            write(value, form, out);
+            ")".to_owned()
+        }
+        (Value::Null, Form::Literal) => "null".to_owned(),
+        (Value::String(text), Form::Literal) => go_quote(text.as_str()),
+        (Value::Preserved(json), Form::Literal) => go_display(json),
+        (Value::Null, Form::Printed) => "0".to_owned(),
+        (Value::Bool(truth), _) => truth.to_string(),
+        (Value::Int(number), _) => number.to_string(),
+        (Value::Uint(number), _) => number.to_string(),
+        (Value::Double(number), _) => show_double(*number),
+        (Value::String(text), Form::Printed) => text.as_str().to_owned(),
+        (Value::Bytes(bytes), _) => format!("[{}]", bytes.iter().map(u8::to_string).collect::<Vec<_>>().join(" ")),
+        (Value::Duration(duration), _) => show_duration(duration.0),
+        (Value::Type(ty), _) => match type_name(ty) {
+            list if list == "list" => "list(dyn)".to_owned(),
+            map if map == "map" => "map(dyn, dyn)".to_owned(),
+            optional if optional == Type::OPTIONAL => "optional_type(dyn)".to_owned(),
+            name => name,
+        },
+        (Value::Optional(None), _) => "optional.none()".to_owned(),
+        (Value::Timestamp(timestamp), _) => show_timestamp(*timestamp),
+        (Value::Struct(value), _) => value.name().to_owned(),
+        (Value::Opaque(value), _) => value.shown(),
+        (Value::Preserved(json), Form::Printed) => go_print(json),
+        (Value::Unfit(error), _) => error.to_string(),
+    };
+    out.push_str(&text);
+}
+
+fn show_double(number: f64) -> String {
+    match number {
+        _ if number.is_nan() => "NaN".to_owned(),
+        f64::INFINITY => "+Inf".to_owned(),
+        f64::NEG_INFINITY => "-Inf".to_owned(),
+        _ => format_float_v(number),
     }
 }
 
@@ -62,37 +112,6 @@ fn write_items<T>(
     out.push(close);
 }
 
-/// [`show`] for what has no parts.
-fn shown_alone(value: &Value<'_>) -> String {
-    match value {
-        Value::Null | Value::List(_) | Value::Map(_) | Value::Optional(Some(_)) => "0".to_owned(),
-        Value::Bool(truth) => truth.to_string(),
-        Value::Int(number) => number.to_string(),
-        Value::Uint(number) => number.to_string(),
-        Value::Double(number) if number.is_nan() => "NaN".to_owned(),
-        Value::Double(number) if number.is_infinite() => if *number > 0.0 { "+Inf" } else { "-Inf" }.to_owned(),
-        Value::Double(number) => format_float_v(*number),
-        Value::String(text) => text.as_str().to_owned(),
-        Value::Bytes(bytes) => {
-            let bytes: Vec<String> = bytes.iter().map(u8::to_string).collect();
-            format!("[{}]", bytes.join(" "))
-        }
-        Value::Duration(duration) => show_duration(duration.0),
-        Value::Type(ty) => match type_name(ty) {
-            list if list == "list" => "list(dyn)".to_owned(),
-            map if map == "map" => "map(dyn, dyn)".to_owned(),
-            optional if optional == Type::OPTIONAL => "optional_type(dyn)".to_owned(),
-            name => name,
-        },
-        Value::Optional(None) => "optional.none()".to_owned(),
-        Value::Timestamp(timestamp) => show_timestamp(*timestamp),
-        Value::Struct(value) => value.name().to_owned(),
-        Value::Opaque(value) => value.shown(),
-        Value::Preserved(json) => go_print(json),
-        Value::Unfit(error) => error.to_string(),
-    }
-}
-
 /// Formats a time like `2026-01-02 03:04:05.5 +0100 +0100`.
 fn show_timestamp(timestamp: Timestamp) -> String {
     let seconds = timestamp.seconds + i64::from(timestamp.offset_seconds);
@@ -103,36 +122,6 @@ fn show_timestamp(timestamp: Timestamp) -> String {
     let offset = format!("{sign}{:02}{:02}", minutes.abs() / 60, minutes.abs() % 60);
     let name = if timestamp.offset_seconds == 0 { "UTC" } else { &offset };
     format!("{local} {offset} {name}")
-}
-
-/// Formats `value` as a literal if it is or contains strings.
-pub fn literal(value: &Value<'_>) -> String {
-    let mut out = String::new();
-    write_literal(value, &mut out);
-    out
-}
-
-fn write_literal(value: &Value<'_>, out: &mut String) {
-    match value {
-        Value::Null => out.push_str("null"),
-        Value::String(text) => out.push_str(&go_quote(text.as_str())),
-        Value::List(list) => write_items(list.iter(), ['[', ']'], out, |item, out| match item {
-            Ok(item) => write_literal(&item, out),
-            Err(error) => out.push_str(&error.to_string()),
-        }),
-        Value::Map(map) => write_items(map.entries().into_iter(), ['{', '}'], out, |(key, value), out| {
-            write_literal(&key, out);
-            out.push_str(": ");
-            write_literal(&value.unwrap_or_default(), out);
-        }),
-        Value::Optional(Some(value)) => {
-            out.push_str("optional.of(");
-            write_literal(value, out);
-            out.push(')');
-        }
-        Value::Preserved(json) => out.push_str(&go_display(json)),
-        other => write_shown(other, out),
-    }
 }
 
 /// Formats a duration like `1h30m0.5s`.
