@@ -12,12 +12,13 @@
 //! they are never all used up. The memory of a request is estimated before it begins, from the
 //! number of bytes and values in its body. A request that finds no memory waits in a queue, first
 //! come, first served, for five seconds; then it is answered with 429. A user has at most half of
-//! the memory for bodies, for requests and for their answers ([`fair`]), so the rest is there for others, also while a
-//! client is slow to read an answer; a request takes all that it needs once, so that no two wait for each other. An
-//! operation that is larger than the user's share takes all of it; an answer that would take more than half of the
-//! limit is a 429 at once. There is one pool for bodies that are being read, one for the work on them, and one for
-//! the objects that they are checked against, so that nothing that waits for memory holds what
-//! others wait for.
+//! the memory for bodies, for requests and their answers, and for watches, and as much is left for others as any user
+//! has ([`fair`]), also while a client is slow to read an answer; a request takes all that it needs once, so that no two
+//! wait for each other. An operation that is larger than the user's share takes all of it; an answer that would take
+//! more than half of the limit is a 429 at once. What a webhook answers is read and decoded as the body of a request is,
+//! and each webhook has its share. There is one pool for bodies that are being read, one for the work on them, one for
+//! the objects that they are checked against, and one for decoding what webhooks answer, so that nothing that waits for
+//! memory holds what others wait for.
 //!
 //! Beside the estimates, the memory that the process really uses counts: near the limit, one
 //! request begins at a time, the view drops the objects that nobody watches, and compiled
@@ -70,7 +71,7 @@ const TEXT_COPIES: usize = 12;
 /// following shares.
 const BODIES_SHARE: usize = 32;
 /// For requests in flight and answers that are built as a whole; as much again for the objects that
-/// requests are checked against.
+/// requests are checked against, and for decoding what webhooks answer.
 const WORK_SHARE: usize = 4;
 /// For watches.
 const WATCHES_SHARE: usize = 2;
@@ -103,6 +104,7 @@ pub struct Memory {
     bodies: FairPool,
     work: FairPool,
     listed: FairPool,
+    answered: FairPool,
     watches: FairPool,
     store: Arc<Room>,
     begun: Instant,
@@ -188,6 +190,7 @@ impl Memory {
             bodies: FairPool::new(limit_bytes / BODIES_SHARE / UNIT_BYTES),
             work: FairPool::new(limit_bytes / WORK_SHARE / UNIT_BYTES),
             listed: FairPool::new(limit_bytes / WORK_SHARE / UNIT_BYTES),
+            answered: FairPool::new(limit_bytes / WORK_SHARE / UNIT_BYTES),
             watches: FairPool::new(limit_bytes / WATCHES_SHARE / UNIT_BYTES),
             store: Room::of(limit_bytes / STORE_SHARE),
             begun: Instant::now(),
@@ -224,10 +227,15 @@ impl Memory {
         Arc::clone(&self.store)
     }
 
-    /// Reserves memory to read a body of so many bytes that `user` sends; `None` for a user whose
+    /// Reserves memory to read a body of so many bytes that a user or a webhook sends; `None` for a user whose
     /// share is not limited. A body that is larger than the share takes all of it.
-    pub async fn for_body(&self, user: Option<&str>, bytes: usize) -> Result<FairUnits, Full> {
-        self.bodies.take(user, units_for(bytes), Instant::now() + WAIT).await.ok_or(Full)
+    pub async fn for_body(&self, sender: Option<&str>, bytes: usize) -> Result<Reservation, Full> {
+        self.bodies.take(sender, units_for(bytes), Instant::now() + WAIT).await.map(Reservation).ok_or(Full)
+    }
+
+    /// Reserves memory to decode what a webhook answers. The holder must not ask for more of it.
+    pub async fn for_decoding(&self, webhook: &str, body: &[u8]) -> Result<Reservation, Full> {
+        self.within(&self.answered, Some(webhook), work_bytes(body)).await
     }
 
     /// Reserves memory for the work of a request with its body and an object of `stored_bytes` in
@@ -262,9 +270,9 @@ impl Memory {
     }
 
     /// Reserves memory for a watch whose selectors hold so many bytes, at once or not at all, as watches last long.
-    pub fn for_watch(&self, selectors_bytes: usize) -> Result<Reservation, Full> {
+    pub fn for_watch(&self, user: Option<&str>, selectors_bytes: usize) -> Result<Reservation, Full> {
         let units = units_for(WATCH_BYTES.saturating_add(selectors_bytes));
-        self.watches.try_take(None, units).map(Reservation).ok_or(Full)
+        self.watches.try_take(user, units).map(Reservation).ok_or(Full)
     }
 
     /// Whether the process uses nearly all of its limit.
@@ -456,17 +464,19 @@ mod tests {
     #[test]
     fn a_watch_is_refused_at_once_where_there_are_too_many() {
         let memory = Memory::new(LIMIT_BYTES_MIN);
-        let watches: Vec<_> = std::iter::from_fn(|| memory.for_watch(0).ok()).collect();
+        let watches: Vec<_> = std::iter::from_fn(|| memory.for_watch(None, 0).ok()).collect();
         assert_eq!(watches.len(), LIMIT_BYTES_MIN / WATCHES_SHARE / WATCH_BYTES);
         drop(watches);
-        assert!(memory.for_watch(0).is_ok());
+        let watches: Vec<_> = std::iter::from_fn(|| memory.for_watch(Some("jane"), 0).ok()).collect();
+        assert_eq!(watches.len(), LIMIT_BYTES_MIN / WATCHES_SHARE / WATCH_BYTES / 2, "half is for others");
+        assert!(memory.for_watch(Some("joe"), 0).is_ok());
     }
 
     #[test]
     fn a_watch_counts_for_what_its_selectors_hold() {
         let memory = Memory::new(LIMIT_BYTES_MIN);
         let selectors_bytes = 40 * WATCH_BYTES;
-        let watches: Vec<_> = std::iter::from_fn(|| memory.for_watch(selectors_bytes).ok()).collect();
+        let watches: Vec<_> = std::iter::from_fn(|| memory.for_watch(None, selectors_bytes).ok()).collect();
         assert_eq!(watches.len(), LIMIT_BYTES_MIN / WATCHES_SHARE / (41 * WATCH_BYTES));
     }
 

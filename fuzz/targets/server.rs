@@ -98,16 +98,18 @@ fn start_controllers(registry: &Arc<Registry>, switches: Switches, nodes: NodePl
 /// What is served beside definitions, with the first namespaces.
 async fn registry() -> Arc<Registry> {
     let storage = Storage::open(&Config::memory()).await.expect("a database in memory opens");
+    let memory = Arc::new(Memory::of_system());
+    let client = webhook::WebhookClient::new(Vec::new(), Vec::new(), Arc::clone(&memory));
     let registry = Arc::new(Registry {
         storage,
         definitions: Definitions::new(&Default::default()),
         admission: Arc::new(Chain::default()),
-        convert: Arc::new(Converter(Arc::new(webhook::WebhookClient::new(Vec::new(), Vec::new())))),
+        convert: Arc::new(Converter(Arc::new(client))),
         authorizer: Arc::new(AlwaysAllow),
         policy: None,
         clock: Default::default(),
         guards_namespaces: false,
-        memory: Arc::new(Memory::of_system()),
+        memory,
         network: Default::default(),
         lifetimes: Default::default(),
         deferred: Default::default(),

@@ -367,8 +367,9 @@ impl Admission {
     }
 
     /// The client that calls webhooks.
-    pub fn client(&self) -> Arc<WebhookClient> {
-        Arc::new(WebhookClient::new(self.webhook_services.clone(), self.webhook_denied.clone()))
+    pub fn client(&self, memory: &Arc<Memory>) -> Arc<WebhookClient> {
+        let (services, denied) = (self.webhook_services.clone(), self.webhook_denied.clone());
+        Arc::new(WebhookClient::new(services, denied, Arc::clone(memory)))
     }
 
     /// The chain of the enabled plugins that exist in the minor version.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -18,6 +19,7 @@ use crate::author::convert::{Difference, VersionError, differences, errors, read
 use crate::author::{Catalog, DefinedKind};
 use crate::crd::Definition;
 use crate::crd::conversion_review::ConversionError;
+use crate::memory::Memory;
 use crate::meta::minor::Minor;
 use crate::object;
 use crate::registry::Conversion;
@@ -219,7 +221,7 @@ impl Convert {
     }
 
     fn client(&self) -> WebhookClient {
-        WebhookClient::new(self.webhook_services.clone(), Vec::new())
+        WebhookClient::new(self.webhook_services.clone(), Vec::new(), Arc::new(Memory::of_system()))
     }
 
     /// The conversion that the definition declares, changed by the arguments: a webhook named there

@@ -60,7 +60,7 @@ impl Server {
         authorizer: Arc<dyn Authorizer>,
         clock: Clock,
     ) -> Registry {
-        let client = self.admission.client();
+        let client = self.admission.client(&self.store.memory);
         let chain = self.admission.chain(
             self.runtime_config.minor(),
             (&storage, &self.store.memory),

@@ -11,7 +11,6 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
 use crate::audit::AuditLevel;
 use crate::auth::{AuthenticationNotes, UserInfo};
-use crate::memory::fair::FairUnits;
 use crate::memory::{Full, Memory, Reservation};
 use crate::meta::selector::{FieldSelector, LabelSelector};
 use crate::meta::{Status, names};
@@ -285,7 +284,7 @@ async fn collect(
     body: Body,
     size_bytes: usize,
     (memory, user): (&Memory, Option<&str>),
-) -> Result<(Bytes, Option<FairUnits>), Status> {
+) -> Result<(Bytes, Option<Reservation>), Status> {
     let mut body = Limited::new(body, BODY_BYTES_MAX);
     let mut bytes = Vec::with_capacity(size_bytes.min(BODY_UNCOUNTED_BYTES_MAX));
     let mut room = None;

@@ -1,8 +1,8 @@
 //! How many requests may be in progress at once, and for how long.
 //!
 //! A request that finds no place waits for a moment, as most requests take about a millisecond; then it is refused
-//! with 429. One user has at most half of the places of each kind ([`FairPool`]); so whatever a user sends, others find
-//! a place. Members of `system:masters` need none, as in kube-apiserver.
+//! with 429. One user has at most half of the places of each kind, and as many are left for others as any user has
+//! ([`FairPool`]); so whatever some users send, others find a place. Members of `system:masters` need none, as in kube-apiserver.
 //!
 //! A request that waits for something else than the server has no place meanwhile. While its body arrives, or the
 //! revision that it asks for, its place is lent, and it holds one of the places for idle requests; where none of those
@@ -273,8 +273,10 @@ mod tests {
         let permits = permits(Limits { mutating: 4, ..Limits::default() });
         let _of_jane = [change(&permits, JANE).await.expect("it is free"), change(&permits, JANE).await.expect("too")];
         assert!(change(&permits, JANE).await.is_none());
-        let _of_bob = [change(&permits, BOB).await.expect("it is free"), change(&permits, BOB).await.expect("too")];
-        assert!(change(&permits, Some("joe")).await.is_none(), "there are no more than four");
+        let _of_bob = change(&permits, BOB).await.expect("it is free");
+        assert!(change(&permits, BOB).await.is_none(), "the last one is for others");
+        let _of_joe = change(&permits, Some("joe")).await.expect("it is free");
+        assert!(change(&permits, Some("ann")).await.is_none(), "there are no more than four");
         let mut of_masters = Vec::new();
         for _ in 0..10 {
             of_masters.push(change(&permits, None).await.expect("it needs no place"));

@@ -82,7 +82,11 @@ impl Conversion {
         let uid = Uuid::new_v4().to_string();
         let review = Review { version: webhook.version.clone()?, uid: &uid, desired: to, object: &object };
         let answer = client.call(&webhook.endpoint, review.request().into(), MANNER).await;
-        review.response(&answer.map_err(|failure| review.failed(failure.text))?)
+        let answer = answer.map_err(|failure| {
+            let crowded = ConversionError::Crowded(patience::CROWDED);
+            if failure.is_crowded { crowded } else { review.failed(failure.text) }
+        });
+        review.response(&answer?)
     }
 }
 

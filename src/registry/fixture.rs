@@ -30,15 +30,17 @@ pub(crate) async fn registry_at(clock: Clock) -> Arc<Registry> {
 pub(crate) async fn registry_of(clock: Clock, config: &RuntimeConfig) -> Arc<Registry> {
     let storage =
         Storage::open(&Config { clock: clock.clone(), ..Config::memory() }).await.expect("a database in memory opens");
+    let memory = Arc::new(Memory::of_system());
+    let client = webhook::WebhookClient::new(Vec::new(), Vec::new(), Arc::clone(&memory));
     let registry = Arc::new(Registry {
         storage,
         definitions: Definitions::new(config),
         admission: Arc::new(Chain::default()),
-        convert: Arc::new(Converter(Arc::new(webhook::WebhookClient::new(Vec::new(), Vec::new())))),
+        convert: Arc::new(Converter(Arc::new(client))),
         authorizer: Arc::new(AlwaysAllow),
         policy: None,
         clock,
-        memory: Arc::new(Memory::of_system()),
+        memory,
         guards_namespaces: false,
         network: Default::default(),
         lifetimes: Default::default(),

@@ -24,6 +24,8 @@ const RECENT_MAX: usize = 2_000;
 const RECENT_BYTES_MAX: usize = 2 << 20;
 /// How many changes of a collection keep their encoded events: a watch that keeps up is never further behind.
 const WITH_FORMS_MAX: usize = 64;
+/// How many times the bytes that stay in memory a single collection may have and stay: as many as are loaded at all.
+const LARGE_FACTOR: usize = 2;
 /// How many states of a collection are kept for pages.
 const PINS_MAX: usize = 32;
 /// How many bytes of changes a state that is kept for pages may be behind: this limits what it keeps in memory.
@@ -35,8 +37,8 @@ const PAGE_ENDS_MAX: usize = 32;
 pub(super) struct View {
     state: RwLock<ViewState>,
     newest: watch::Sender<Revision>,
-    /// How many bytes of current state stay in memory. Beyond that, collections that nobody watches are dropped, the
-    /// least recently read ones first.
+    /// How many bytes of current state stay in memory, beside [`ViewState::large_bytes`]. Beyond that, collections that
+    /// nobody watches are dropped, the least recently read ones first.
     object_bytes_max: usize,
     /// Counts reads, so that each collection knows when it was last read.
     reads: AtomicU64,
@@ -265,7 +267,8 @@ impl View {
                 None => {}
             }
         }
-        state.forget_unread(self.object_bytes_max);
+        let large_bytes = state.large_bytes(self.object_bytes_max);
+        state.forget_unread(self.object_bytes_max.saturating_add(large_bytes));
         // Still under the lock, so that the newest revision never seems to decrease.
         self.newest.send_if_modified(|newest| std::mem::replace(newest, state.revision) != state.revision);
     }
@@ -451,6 +454,16 @@ impl ViewState {
         })
     }
 
+    /// The bytes of collections that exceed `bytes_max` by themselves, but not by more than [`LARGE_FACTOR`]. They stay
+    /// until another one is loaded, or memory is short: after each write, the next reader would have to load them again.
+    fn large_bytes(&self, bytes_max: usize) -> usize {
+        if self.object_bytes <= bytes_max {
+            return 0;
+        }
+        let is_large = |bytes: &usize| *bytes > bytes_max && *bytes <= bytes_max.saturating_mul(LARGE_FACTOR);
+        self.loaded().map(|(_, loaded)| loaded.object_bytes).filter(is_large).sum()
+    }
+
     /// Drops collections that nobody watches, the least recently read ones first, until the others have at most
     /// `bytes_max`.
     fn forget_unread(&mut self, bytes_max: usize) {
@@ -580,6 +593,42 @@ mod tests {
         check(0);
         view.start_over(Revision::new(4), Revision::new(9), BEGUN);
         check(0);
+    }
+
+    #[test]
+    fn a_collection_that_is_larger_than_all_may_be_is_not_loaded_again_after_each_write() {
+        const BEGUN: Revision = Revision::new(1);
+        let view = View::new(BEGUN, BEGUN, 250);
+        let [large, small, other] = ["large", "small", "other"].map(|name| Collection::new("", name));
+        let load = |collection: &Collection, bytes: usize| {
+            assert!(view.begin_loading(collection));
+            view.finish_loading(
+                collection,
+                by_key(vec![Stored::fixture("a", "u", vec![b' '; bytes])]),
+                view.revision(),
+            );
+        };
+        let change = |collection: &Collection, bytes: usize| {
+            let (revision, stored) = (view.revision().next(), Arc::new(Stored::fixture("a", "u", vec![b' '; bytes])));
+            let applied = Applied { key: "a".into(), uid: "u".into(), revision, stored: Some(stored) };
+            view.publish(vec![(collection.clone(), applied)]);
+        };
+        let is_loaded = |collection: &Collection| view.get(collection, "a").is_some();
+        load(&large, 400);
+        load(&small, 80);
+        assert!(!is_loaded(&large), "another one is loaded");
+        load(&large, 400);
+        change(&small, 100);
+        change(&large, 500);
+        assert!(is_loaded(&large));
+        change(&large, 501);
+        assert!(!is_loaded(&large), "it would not be loaded any more");
+        load(&large, 400);
+        view.give_back();
+        assert!(!is_loaded(&large), "memory is short");
+        load(&other, 80);
+        change(&other, 100);
+        assert!(is_loaded(&other));
     }
 
     #[test]

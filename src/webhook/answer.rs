@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
-
-use super::FailedCall;
+use super::{AnswerBody, FailedCall};
 use crate::meta::{Cause, Details, Status};
 use crate::value::{go_quote, json, yaml};
 
@@ -20,7 +18,7 @@ pub(super) struct WebhookAnswer {
     pub content_type: Option<String>,
     /// The `Retry-After` header, in seconds.
     pub retry_after: Option<u64>,
-    pub body: Bytes,
+    pub body: AnswerBody,
 }
 
 impl WebhookAnswer {
@@ -31,7 +29,7 @@ impl WebhookAnswer {
 
     /// The body of a successful response; an error for anything else. If `reads_any_type`, the
     /// response may have any media type.
-    pub fn into_body(self, reads_any_type: bool) -> Result<Bytes, FailedCall> {
+    pub fn into_body(self, reads_any_type: bool) -> Result<AnswerBody, FailedCall> {
         if !(200..=206).contains(&self.status) {
             return Err(FailedCall::answered(self.status, self.failure(reads_any_type)));
         }

@@ -118,13 +118,10 @@ mod tests {
 
     use bytes::Bytes;
     use rustls::pki_types::pem::PemObject;
-    use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::TcpListener;
-    use tokio_rustls::TlsAcceptor;
 
-    use super::super::{Address, Endpoint, EndpointAccess, Manner, WebhookClient};
+    use super::super::{Address, Endpoint, EndpointAccess, Manner, WebhookClient, fixture};
     use super::*;
+    use crate::memory::Memory;
 
     /// A certificate without extensions, signed with SHA-1 by an authority of another name.
     const OLD: &[u8] = include_bytes!("../../tests/data/sha1-without-san.pem");
@@ -154,38 +151,10 @@ mod tests {
         assert_eq!(Flaws::of(&[new, old]), Flaws { missing_san: false, insecure_sha1: true });
     }
 
-    /// Starts a webhook that answers every call with `{}`; its certificate has a common name only.
-    /// Returns its URL and certificate.
-    async fn old_webhook() -> (String, Vec<u8>) {
-        let mut params = rcgen::CertificateParams::default();
-        params.distinguished_name.push(rcgen::DnType::CommonName, "127.0.0.1");
-        let key = rcgen::KeyPair::generate().expect("a key can be made");
-        let certificate = params.self_signed(&key).expect("it can be signed");
-        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
-        let config = rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .and_then(|builder| builder.with_no_client_auth().with_single_cert(vec![certificate.der().clone()], key));
-        let acceptor = TlsAcceptor::from(Arc::new(config.expect("the certificate fits its key")));
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
-        let address = listener.local_addr().expect("it listens");
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let Ok(mut stream) = acceptor.accept(stream).await else { continue };
-                let mut asked = [0; 4096];
-                while matches!(stream.read(&mut asked).await, Ok(1..)) {
-                    let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
-                    _ = stream.write_all(answer).await;
-                    _ = stream.flush().await;
-                }
-            }
-        });
-        (format!("https://{address}/"), certificate.pem().into_bytes())
-    }
-
     #[tokio::test]
     async fn calls_of_a_webhook_with_an_old_certificate_are_counted_whether_it_is_believed_or_not() {
-        let (url, ca_bundle) = old_webhook().await;
-        let client = WebhookClient::new(Vec::new(), Vec::new());
+        let (url, ca_bundle) = fixture::webhook(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}".to_vec()).await;
+        let client = WebhookClient::new(Vec::new(), Vec::new(), Arc::new(Memory::of_system()));
         let mut endpoint = Endpoint { address: Address::Url(url), ca_bundle, access: None };
         let manner = Manner::of_admission(Duration::from_secs(30));
         let refused = client.call(&endpoint, Bytes::from_static(b"{}"), manner).await.expect_err("it is not believed");

@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -16,15 +16,37 @@ use hyper_util::rt::TokioIo;
 use ipnet::IpNet;
 use rustls::pki_types::{InvalidDnsNameError, ServerName};
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 use tokio_rustls::TlsConnector;
 
 use super::answer::WebhookAnswer;
 use super::certificates::{Flaws, OldCertificates};
 use super::trust::TrustError;
-use super::{ANSWER_BYTES_MAX, Address, Endpoint, ServiceAddress, trust};
+use super::{
+    ANSWER_BYTES_MAX, ANSWER_UNCOUNTED_BYTES_MAX, Address, AnswerBody, Endpoint, ServiceAddress, WebhookClient, trust,
+};
+use crate::memory::{self, Memory, Reservation};
+
+/// Any error.
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// How many idle connections are kept.
 const IDLE_MAX: usize = 16;
+
+/// How many bytes of interim responses (1xx) are read before a response. Source: Go's client.
+const INTERIM_BYTES_MAX: usize = 10 << 20;
+/// What a response has beside its headers, and a header beside its name and value, in bytes.
+const RESPONSE_LINE_BYTES: usize = 20;
+const HEADER_BYTES: usize = 4;
+
+/// How far a call has come, for the error after its time limit.
+#[derive(Default)]
+pub(super) struct CallProgress {
+    /// Whether the response headers have arrived.
+    pub begun: AtomicBool,
+    /// Whether the call waits for memory to read the response.
+    pub waits_for_memory: AtomicBool,
+}
 
 /// Why a call has no response.
 pub(super) enum CallError {
@@ -32,6 +54,8 @@ pub(super) enum CallError {
     Call(String),
     /// The response can't be read.
     Answer(String),
+    /// There is no memory to read the response.
+    Crowded,
 }
 
 /// Why a connection failed. The texts are those of Go's client, if it has such an error.
@@ -81,6 +105,7 @@ pub(super) struct Connections {
     /// The address ranges that are never connected to.
     denied: Arc<[IpNet]>,
     connector: TlsConnector,
+    memory: Arc<Memory>,
     idle: Mutex<Vec<WebhookConnection>>,
     old_certificates: OldCertificates,
 }
@@ -92,19 +117,15 @@ struct WebhookConnection {
 }
 
 impl Connections {
-    pub fn new(
-        endpoint: &Endpoint,
-        services: &[ServiceAddress],
-        denied: Arc<[IpNet]>,
-        old_certificates: OldCertificates,
-    ) -> Result<Self, ConnectError> {
+    pub fn new(endpoint: &Endpoint, client: &WebhookClient) -> Result<Self, ConnectError> {
         let access = endpoint.access.as_deref().cloned().unwrap_or_default();
         let verifier = if access.is_insecure { trust::anybody() } else { trust::verifier(&endpoint.ca_bundle)? };
         let connector = TlsConnector::from(Arc::new(trust::identified(verifier, access.identity.as_ref())?));
         let (authority, path, server_name, place) = match &endpoint.address {
             Address::Service { namespace, name, port, path } => {
                 let is_it = |service: &&ServiceAddress| service.namespace == *namespace && service.name == *name;
-                let found = services.iter().filter(is_it).find(|service| service.port.is_none_or(|own| own == *port));
+                let found =
+                    client.services.iter().filter(is_it).find(|service| service.port.is_none_or(|own| own == *port));
                 let place = found.map(|service| service.address.clone());
                 let server_name = format!("{name}.{namespace}.svc");
                 let place = place.ok_or_else(|| NoService(name.clone()));
@@ -128,10 +149,11 @@ impl Connections {
             server_name,
             headers: access.headers,
             place,
-            denied,
+            denied: Arc::clone(&client.denied),
             connector,
+            memory: Arc::clone(&client.memory),
             idle: Mutex::default(),
-            old_certificates,
+            old_certificates: client.old_certificates.clone(),
         })
     }
 
@@ -140,18 +162,23 @@ impl Connections {
         &self.url
     }
 
-    /// Makes one call; sets `begun` when the response headers have arrived. If the webhook has
+    /// Makes one call, and reports its progress. If the webhook has
     /// closed an idle connection before anything was sent, another one is used; as in Go, a review
     /// that was sent is not sent again.
-    pub async fn post(&self, body: Bytes, limit: Duration, begun: &AtomicBool) -> Result<WebhookAnswer, CallError> {
+    pub async fn post(
+        &self,
+        body: Bytes,
+        limit: Duration,
+        progress: &CallProgress,
+    ) -> Result<WebhookAnswer, CallError> {
         while let Some(connection) = self.take_idle() {
-            match self.send(connection, &body, limit, begun).await {
+            match self.send(connection, &body, limit, progress).await {
                 Err(SendError::Unsent) => {}
                 sent => return sent.map_err(CallError::from),
             }
         }
         let connection = self.connect().await.map_err(|error| CallError::Call(error.to_string()))?;
-        self.send(connection, &body, limit, begun).await.map_err(CallError::from)
+        self.send(connection, &body, limit, progress).await.map_err(CallError::from)
     }
 
     fn take_idle(&self) -> Option<WebhookConnection> {
@@ -202,7 +229,7 @@ impl Connections {
         mut connection: WebhookConnection,
         body: &Bytes,
         limit: Duration,
-        begun: &AtomicBool,
+        progress: &CallProgress,
     ) -> Result<WebhookAnswer, SendError> {
         let mut request = Request::post(format!("{}?timeout={}s", self.path, limit.as_secs()))
             .header(header::HOST, &self.authority)
@@ -212,21 +239,27 @@ impl Connections {
         for (name, value) in &self.headers {
             request = request.header(name.as_str(), value.as_str());
         }
-        let request = request.body(Full::new(body.clone())).map_err(|error| SendError::Answer(error.to_string()))?;
-        let response = connection.sender.try_send_request(request).await.map_err(|error| {
-            // hyper gives back a request of which nothing was sent.
-            if error.message().is_some() { SendError::Unsent } else { SendError::Closed }
-        })?;
+        let mut request =
+            request.body(Full::new(body.clone())).map_err(|error| SendError::Answer(error.to_string()))?;
+        let too_many_interim = bound_interim(&mut request);
+        let response = tokio::select! {
+            biased;
+            () = too_many_interim.notified() => return Err(SendError::TooManyInterim),
+            response = connection.sender.try_send_request(request) => response.map_err(|error| {
+                // hyper gives back a request of which nothing was sent.
+                if error.message().is_some() { SendError::Unsent } else { SendError::Closed }
+            })?,
+        };
         self.old_certificates.count(connection.flaws);
-        begun.store(true, Ordering::Relaxed);
+        progress.begun.store(true, Ordering::Relaxed);
         let text = |name: header::HeaderName| {
             response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
         };
         let status = response.status().as_u16();
         let retry_after = text(header::RETRY_AFTER).and_then(|seconds| seconds.parse().ok());
         let content_type = text(header::CONTENT_TYPE);
-        let body = read(Limited::new(response.into_body(), ANSWER_BYTES_MAX)).await;
-        let body = body.map_err(|error| SendError::Answer(describe_body(&*error)))?;
+        let memory = AnswerMemory { memory: &self.memory, webhook: &self.url, waits: &progress.waits_for_memory };
+        let body = read(response.into_body(), &memory).await?;
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < IDLE_MAX && !connection.sender.is_closed() {
             idle.push(connection);
@@ -247,15 +280,60 @@ impl Connections {
     }
 }
 
-/// Reads a body into one piece of memory: many small parts would take far more than what is in them.
-async fn read<B: Body<Data = Bytes> + Unpin>(mut body: B) -> Result<Bytes, B::Error> {
-    let mut all = BytesMut::new();
-    while let Some(frame) = body.frame().await {
-        if let Ok(part) = frame?.into_data() {
-            all.extend_from_slice(&part);
+/// Counts the bytes of interim responses to `request`. The result is notified when there are too many.
+fn bound_interim<B>(request: &mut Request<B>) -> Arc<Notify> {
+    let (seen_bytes, too_many) = (AtomicUsize::new(0), Arc::new(Notify::new()));
+    hyper::ext::on_informational(request, {
+        let too_many = Arc::clone(&too_many);
+        move |response| {
+            let headers = response.headers().iter();
+            let header_bytes = headers.map(|(name, value)| name.as_str().len() + value.len() + HEADER_BYTES);
+            let bytes = RESPONSE_LINE_BYTES + header_bytes.sum::<usize>();
+            if seen_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > INTERIM_BYTES_MAX {
+                too_many.notify_one();
+            }
         }
+    });
+    too_many
+}
+
+/// Where memory for the response of a webhook is reserved.
+struct AnswerMemory<'c> {
+    memory: &'c Memory,
+    /// The URL of the webhook.
+    webhook: &'c str,
+    /// Whether a reservation is waited for.
+    waits: &'c AtomicBool,
+}
+
+impl AnswerMemory<'_> {
+    async fn reserve(&self, bytes: usize) -> Result<Reservation, SendError> {
+        self.waits.store(true, Ordering::Relaxed);
+        let reserved = self.memory.for_body(Some(self.webhook), bytes).await;
+        self.waits.store(false, Ordering::Relaxed);
+        reserved.map_err(|memory::Full| SendError::Crowded)
     }
-    Ok(all.freeze())
+}
+
+/// Reads a body into one piece of memory: many small parts would take far more than what is in them. For more than what
+/// is read without, memory is reserved for the whole body at once.
+async fn read<B>(body: B, memory: &AnswerMemory<'_>) -> Result<AnswerBody, SendError>
+where
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
+{
+    let announced = body.size_hint().upper().and_then(|bytes| usize::try_from(bytes).ok());
+    let bytes_max = announced.map_or(ANSWER_BYTES_MAX, |bytes| bytes.min(ANSWER_BYTES_MAX));
+    let mut body = Limited::new(body, ANSWER_BYTES_MAX);
+    let (mut all, mut reserved) = (BytesMut::new(), None);
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| SendError::Answer(describe_body(&*error)))?;
+        let Ok(part) = frame.into_data() else { continue };
+        if all.len() + part.len() > ANSWER_UNCOUNTED_BYTES_MAX && reserved.is_none() {
+            reserved = Some(memory.reserve(bytes_max).await?);
+        }
+        all.extend_from_slice(&part);
+    }
+    Ok(AnswerBody { bytes: all.freeze(), reserved })
 }
 
 /// Why a connection gave no response.
@@ -266,13 +344,21 @@ enum SendError {
     Closed,
     /// The response can't be read.
     Answer(String),
+    /// There were too many interim responses.
+    TooManyInterim,
+    /// There is no memory to read the response.
+    Crowded,
 }
 
 impl From<SendError> for CallError {
     fn from(error: SendError) -> Self {
         match error {
             SendError::Unsent | SendError::Closed => CallError::Call("EOF".to_owned()),
+            SendError::TooManyInterim => CallError::Call(format!(
+                "net/http: server response headers exceeded {INTERIM_BYTES_MAX} bytes; aborted"
+            )),
             SendError::Answer(what) => CallError::Answer(what),
+            SendError::Crowded => CallError::Crowded,
         }
     }
 }
@@ -381,12 +467,47 @@ mod tests {
         assert_eq!(escaped(&cleaned(b"/%2Fi")), "/%252Fi", "a service's path is not escaped");
     }
 
+    /// A body of so many parts of `part_bytes` each.
+    fn body_of(parts: u8, part_bytes: usize) -> impl Body<Data = Bytes, Error = Infallible> + Unpin {
+        let part = move |at: u8| Ok(Frame::data(Bytes::from(vec![at; part_bytes])));
+        let parts = (0..parts).map(part).chain([Ok(Frame::trailers(HeaderMap::new()))]);
+        StreamBody::new(futures_util::stream::iter(parts.collect::<Vec<Result<_, Infallible>>>()))
+    }
+
+    async fn read_with(
+        memory: &Memory,
+        body: impl Body<Data = Bytes, Error = Infallible> + Unpin,
+    ) -> Option<AnswerBody> {
+        let waits = AtomicBool::new(false);
+        match read(body, &AnswerMemory { memory, webhook: "https://a", waits: &waits }).await {
+            Ok(body) => Some(body),
+            Err(error) => {
+                assert!(matches!(error, SendError::Crowded));
+                None
+            }
+        }
+    }
+
     #[tokio::test]
     async fn a_body_of_many_parts_is_read_into_one() {
-        let part = |at: u8| Ok(Frame::data(Bytes::copy_from_slice(&[at])));
-        let parts = (0..200).map(part).chain([Ok(Frame::trailers(HeaderMap::new()))]);
-        let body = StreamBody::new(futures_util::stream::iter(parts.collect::<Vec<Result<_, Infallible>>>()));
-        assert_eq!(read(body).await, Ok(Bytes::from_iter(0..200)));
+        let read = read_with(&Memory::new(1 << 30), body_of(200, 1)).await.unwrap_or_default();
+        assert!(read.iter().copied().eq(0..200) && read.reserved.is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn memory_for_long_bodies_is_reserved_by_webhook() {
+        let memory = Memory::new(1 << 30);
+        let mut bodies = Vec::new();
+        while let Some(body) = read_with(&memory, body_of(100, 1 << 10)).await {
+            assert!(body.len() == 100 << 10 && body.reserved.is_some());
+            bodies.push(body);
+        }
+        assert_eq!(bodies.len(), 2, "a thirty-second of the limit is for bodies, and half of that for a webhook");
+        assert!(read_with(&memory, body_of(10, 1 << 10)).await.is_some(), "short ones need none");
+        assert!(memory.for_body(Some("https://b"), 1 << 20).await.is_ok(), "others have theirs");
+        let body = bodies.pop().expect("there is one").decodable(&memory, "https://a").await.expect("there is memory");
+        assert!(body.reserved.is_some());
+        assert!(read_with(&memory, body_of(100, 1 << 10)).await.is_some(), "what is read is not reserved any more");
     }
 
     #[test]

@@ -2,8 +2,9 @@
 //!
 //! Input: an [`Endpoint`] and a body. Output: the body of the response, or the text that a server of 1.37
 //! puts after `failed: `. Connections are kept and reused; an endpoint with another CA bundle is
-//! another endpoint. No response is longer than [`ANSWER_BYTES_MAX`], and no call takes longer than
-//! its timeout, so a webhook affects only the objects that it is called for.
+//! another endpoint. No response is longer than [`ANSWER_BYTES_MAX`], memory is reserved for those
+//! above [`ANSWER_UNCOUNTED_BYTES_MAX`], and no call takes longer than its timeout, so a webhook affects
+//! only the objects that it is called for.
 //!
 //! Source: `rest.Request` of client-go 0.37; responses recorded from apiextensions-apiserver 1.37.
 
@@ -11,13 +12,16 @@ mod answer;
 mod certificates;
 mod connection;
 mod credentials;
+#[cfg(test)]
+mod fixture;
 pub mod patience;
 pub(crate) mod trust;
 
 use std::collections::HashMap;
 use std::fmt;
+use std::ops::Deref;
 use std::str::FromStr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -27,16 +31,20 @@ use ipnet::IpNet;
 use thiserror::Error;
 use tokio::time::{sleep, timeout};
 
+use crate::memory::{Full, Memory, Reservation};
 use crate::meta::Status;
 
 pub use certificates::OldCertificates;
 pub use connection::cleaned;
-use connection::{CallError, ConnectError, Connections};
+use connection::{CallError, CallProgress, ConnectError, Connections};
 
 pub use credentials::Credentials;
 
 /// The longest response that is read, in bytes.
 pub const ANSWER_BYTES_MAX: usize = 8 << 20;
+
+/// Responses up to this length are read and decoded without a memory reservation, in bytes.
+pub const ANSWER_UNCOUNTED_BYTES_MAX: usize = 64 << 10;
 
 /// The default port of a service.
 pub const SERVICE_PORT: u16 = 443;
@@ -178,6 +186,8 @@ pub struct FailedCall {
     pub stated: Option<Box<Status>>,
     /// Whether the time limit was exceeded.
     pub is_timeout: bool,
+    /// Whether this server has no memory for the response: that must not decide about the request.
+    pub is_crowded: bool,
     /// Whether the call is worth a retry.
     may_pass: bool,
 }
@@ -188,13 +198,45 @@ impl FailedCall {
     fn answered(status: u16, stated: Status) -> Self {
         let (text, may_pass) = (stated.message.clone(), answer::may_pass(&stated));
         let is_timeout = StatusCode::GATEWAY_TIMEOUT == status;
-        FailedCall { text, status: Some(status), stated: Some(Box::new(stated)), is_timeout, may_pass }
+        let stated = Some(Box::new(stated));
+        FailedCall { status: Some(status), stated, is_timeout, may_pass, ..FailedCall::from(text) }
+    }
+
+    fn crowded() -> Self {
+        FailedCall { is_crowded: true, ..FailedCall::from(patience::CROWDED.to_owned()) }
     }
 }
 
 impl From<String> for FailedCall {
     fn from(text: String) -> Self {
-        FailedCall { text, status: None, stated: None, is_timeout: false, may_pass: false }
+        FailedCall { text, status: None, stated: None, is_timeout: false, is_crowded: false, may_pass: false }
+    }
+}
+
+/// The body of a response, with the memory that is reserved for it.
+#[derive(Debug, Default)]
+pub struct AnswerBody {
+    bytes: Bytes,
+    /// `None` for a short body.
+    reserved: Option<Reservation>,
+}
+
+impl Deref for AnswerBody {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl AnswerBody {
+    /// The body, with memory for decoding it instead of that for reading it.
+    async fn decodable(self, memory: &Memory, webhook: &str) -> Result<Self, Full> {
+        let reserved = match &self.reserved {
+            Some(_) => Some(memory.for_decoding(webhook, &self.bytes).await?),
+            None => None,
+        };
+        Ok(AnswerBody { reserved, ..self })
     }
 }
 
@@ -202,6 +244,7 @@ impl From<String> for FailedCall {
 pub struct WebhookClient {
     services: Vec<ServiceAddress>,
     denied: Arc<[IpNet]>,
+    memory: Arc<Memory>,
     connections: Mutex<HashMap<Endpoint, Arc<Connections>>>,
     /// The metrics of the webhooks' certificates.
     pub old_certificates: OldCertificates,
@@ -209,9 +252,9 @@ pub struct WebhookClient {
 
 impl WebhookClient {
     /// A client that finds services at `services`, and never connects to an address in `denied`.
-    pub fn new(services: Vec<ServiceAddress>, denied: Vec<IpNet>) -> Self {
+    pub fn new(services: Vec<ServiceAddress>, denied: Vec<IpNet>, memory: Arc<Memory>) -> Self {
         let (connections, old_certificates) = Default::default();
-        WebhookClient { services, denied: denied.into(), connections, old_certificates }
+        WebhookClient { services, denied: denied.into(), memory, connections, old_certificates }
     }
 
     /// Calls [`WebhookClient::call`], and retries temporary failures after `backoff` and longer
@@ -226,8 +269,8 @@ impl WebhookClient {
         body: Bytes,
         manner: Manner,
         mut backoff: Duration,
-        mut tell: impl FnMut(&Result<Bytes, FailedCall>, Duration),
-    ) -> Result<Bytes, FailedCall> {
+        mut tell: impl FnMut(&Result<AnswerBody, FailedCall>, Duration),
+    ) -> Result<AnswerBody, FailedCall> {
         let mut tries = 1;
         loop {
             let began = Instant::now();
@@ -247,23 +290,24 @@ impl WebhookClient {
     ///
     /// # Errors
     ///
-    /// The call failed, took too long, or had another status code.
-    pub async fn call(&self, endpoint: &Endpoint, body: Bytes, manner: Manner) -> Result<Bytes, FailedCall> {
+    /// The call failed, took too long, or had another status code, or there is no memory for the response.
+    pub async fn call(&self, endpoint: &Endpoint, body: Bytes, manner: Manner) -> Result<AnswerBody, FailedCall> {
         let Manner { limit, exceeded: [without_answer, within_answer], reads_any_type } = manner;
         let connections = self.connections(endpoint).map_err(|error| error.to_string())?;
         let failed = |what: &str| {
             let text = format!("Post \"{}?timeout={}s\": {what}", connections.url(), limit.as_secs());
             FailedCall { may_pass: what.ends_with("connection reset by peer"), ..FailedCall::from(text) }
         };
-        let begun = AtomicBool::new(false);
+        let progress = CallProgress::default();
         let call = async {
             let mut tries = 0;
             loop {
-                begun.store(false, Ordering::Relaxed);
-                let answer = match connections.post(body.clone(), limit, &begun).await {
+                progress.begun.store(false, Ordering::Relaxed);
+                let answer = match connections.post(body.clone(), limit, &progress).await {
                     Ok(answer) => answer,
                     Err(CallError::Call(what)) => return Err(failed(&what)),
                     Err(CallError::Answer(what)) => return Err(unreadable(&what).into()),
+                    Err(CallError::Crowded) => return Err(FailedCall::crowded()),
                 };
                 match answer.pause().filter(|_| tries < RETRIES_MAX) {
                     Some(wait) => sleep(wait).await,
@@ -272,11 +316,17 @@ impl WebhookClient {
                 tries += 1;
             }
         };
-        timeout(limit, call).await.unwrap_or_else(|_| {
-            let failure =
-                if begun.load(Ordering::Relaxed) { unreadable(within_answer).into() } else { failed(without_answer) };
+        let answered = timeout(limit, call).await.unwrap_or_else(|_| {
+            let failure = if progress.waits_for_memory.load(Ordering::Relaxed) {
+                FailedCall::crowded()
+            } else if progress.begun.load(Ordering::Relaxed) {
+                unreadable(within_answer).into()
+            } else {
+                failed(without_answer)
+            };
             Err(FailedCall { is_timeout: true, ..failure })
-        })
+        });
+        answered?.decodable(&self.memory, connections.url()).await.map_err(|Full| FailedCall::crowded())
     }
 
     fn connections(&self, endpoint: &Endpoint) -> Result<Arc<Connections>, ConnectError> {
@@ -287,9 +337,7 @@ impl WebhookClient {
         if known.len() == ENDPOINTS_MAX {
             known.clear();
         }
-        let counted = self.old_certificates.clone();
-        let connections = Connections::new(endpoint, &self.services, Arc::clone(&self.denied), counted)?;
-        let connections = Arc::new(connections);
+        let connections = Arc::new(Connections::new(endpoint, self)?);
         known.insert(endpoint.clone(), connections.clone());
         Ok(connections)
     }
@@ -298,6 +346,25 @@ impl WebhookClient {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn interim_responses_are_bounded() {
+        let interim = format!("HTTP/1.1 100 Continue\r\nx: {}\r\n\r\n", "y".repeat(100 << 10));
+        let answered = async |times: usize| {
+            let answer = interim.repeat(times) + "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
+            let (url, _) = fixture::webhook(answer.into_bytes()).await;
+            let access = EndpointAccess { is_insecure: true, ..EndpointAccess::default() };
+            let endpoint =
+                Endpoint { address: Address::Url(url), ca_bundle: Vec::new(), access: Some(Arc::new(access)) };
+            let client = WebhookClient::new(Vec::new(), Vec::new(), Arc::new(Memory::of_system()));
+            let manner = Manner::of_admission(Duration::from_secs(30));
+            let answer = client.call(&endpoint, Bytes::from_static(b"{}"), manner).await;
+            answer.map(|body| body.to_vec()).map_err(|failure| failure.text)
+        };
+        assert_eq!(answered(90).await.as_deref(), Ok(&b"{}"[..]));
+        let refused = answered(110).await.expect_err("they are more than 10 MiB");
+        assert!(refused.ends_with("net/http: server response headers exceeded 10485760 bytes; aborted"), "{refused}");
+    }
 
     #[test]
     fn a_service_is_for_all_of_its_ports_or_for_one() {

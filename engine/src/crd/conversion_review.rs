@@ -59,7 +59,7 @@ pub enum ConversionError {
     /// The answer contains something that is not an object; the text is that of Go's decoder.
     #[error("{0}")]
     NotAnObject(String),
-    /// Too many conversions are waiting already.
+    /// Too many conversions are waiting already, or there is no memory for their answers.
     #[error("{0}")]
     Crowded(&'static str),
 }

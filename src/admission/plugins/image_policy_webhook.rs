@@ -183,14 +183,14 @@ fn check_kind(answer: &Answered) -> Result<(), AnswerError> {
 enum Undecided {
     /// The service can't be called, or its answer can't be read.
     Failed(FailedCall),
-    /// Too many requests wait for services. Their number must not decide which images run, so the
-    /// request is refused, whatever `defaultAllow` says.
+    /// Too many requests wait for services, or there is no memory for their answers. That must not
+    /// decide which images run, so the request is refused, whatever `defaultAllow` says.
     Crowded,
 }
 
 impl From<FailedCall> for Undecided {
     fn from(failure: FailedCall) -> Self {
-        Undecided::Failed(failure)
+        if failure.is_crowded { Undecided::Crowded } else { Undecided::Failed(failure) }
     }
 }
 
@@ -345,6 +345,7 @@ fn spec_of(pod: &Value, lists: &[&str], namespace: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::Memory;
     use crate::value::yaml;
 
     fn decide(answer: &str) -> Result<bool, String> {
@@ -373,7 +374,7 @@ mod tests {
         let policy = ImagePolicy::parse(Some(&read("imagePolicy: {defaultAllow: true}"))).expect("it is valid");
         let address = crate::webhook::Address::Url("https://localhost".to_owned());
         let endpoint = Endpoint { address, ca_bundle: Vec::new(), access: None };
-        let client = Arc::new(WebhookClient::new(Vec::new(), Vec::new()));
+        let client = Arc::new(WebhookClient::new(Vec::new(), Vec::new(), Arc::new(Memory::of_system())));
         let plugin = ImagePolicyWebhook::new(policy, endpoint, client);
         let decision = patience::holding(Arc::new(Crowded), plugin.decide(&object! {})).await;
         let why = decision.expect_err("nobody was asked");

@@ -152,6 +152,11 @@ enum VerdictError {
 }
 
 impl VerdictError {
+    /// Too many requests wait for webhooks, or there is no memory for an answer.
+    fn crowded() -> Self {
+        VerdictError::Broken(Status::too_many_requests(patience::CROWDED, 1))
+    }
+
     /// The answer to a request that fails for this reason.
     fn into_status(self, webhook: &Webhook) -> Status {
         match self {
@@ -233,7 +238,7 @@ impl<S: WebhookSource> Webhooks<S> {
             return Err(VerdictError::Failed(why.to_owned(), 400));
         };
         if !patience::release().await {
-            return Err(VerdictError::Broken(Status::too_many_requests(patience::CROWDED, 1)));
+            return Err(VerdictError::crowded());
         }
         let uid = Uuid::new_v4().to_string();
         let request = attributes.request(sent.version);
@@ -246,7 +251,10 @@ impl<S: WebhookSource> Webhooks<S> {
             WebhookKind::Validating => WebhookTimes { validating: began.elapsed(), ..WebhookTimes::default() },
         });
         let failed = |why: String, code| VerdictError::Failed(format!("failed to call webhook: {why}"), code);
-        let answer = answer.map_err(|failure| failed(failure.text, failure.status.unwrap_or(UNAVAILABLE)))?;
+        let answer = answer.map_err(|failure| {
+            let code = failure.status.unwrap_or(UNAVAILABLE);
+            if failure.is_crowded { VerdictError::crowded() } else { failed(failure.text, code) }
+        })?;
         let verdict =
             review::verdict(version, &uid, kind == WebhookKind::Mutating, &answer).map_err(|fault| match fault {
                 WebhookAnswerError::Unreadable(why) => failed(why, UNAVAILABLE),

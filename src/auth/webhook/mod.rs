@@ -25,7 +25,7 @@ use crate::object;
 use crate::policy::access;
 use crate::policy::expression::Expression;
 use crate::value::{Value, json};
-use crate::webhook::{Endpoint, FailedCall, Manner, WebhookClient, patience};
+use crate::webhook::{AnswerBody, Endpoint, FailedCall, Manner, WebhookClient, patience};
 
 const GROUP: &str = "authorization.k8s.io";
 const KIND: &str = "SubjectAccessReview";
@@ -143,8 +143,8 @@ fn check_type(answer: &Value, version: AccessReviewVersion) -> Result<(), Scheme
 enum Unanswered {
     /// The service can't be called, or its answer can't be decoded.
     Failed(String),
-    /// Too many requests wait for services. Their number must not decide what somebody may do, so
-    /// the request is refused.
+    /// Too many requests wait for services, or there is no memory for their answers. That must not
+    /// decide what somebody may do, so the request is refused.
     Crowded,
 }
 
@@ -156,7 +156,7 @@ impl From<String> for Unanswered {
 
 impl From<FailedCall> for Unanswered {
     fn from(failure: FailedCall) -> Self {
-        Unanswered::Failed(failure.text)
+        if failure.is_crowded { Unanswered::Crowded } else { Unanswered::Failed(failure.text) }
     }
 }
 
@@ -207,9 +207,9 @@ impl AccessWebhook {
     async fn call(&self, review: &Value) -> Result<ReviewAnswer, FailedCall> {
         let Answering { version, timeout, .. } = self.answering;
         let (body, manner) = (Bytes::from(json::encode(review)), Manner::of_conversion(timeout));
-        let read = |answer: &Bytes| ReviewAnswer::decode(answer, version);
+        let read = |answer: &AnswerBody| ReviewAnswer::decode(answer, version);
         let mut last = "error";
-        let count = |outcome: &Result<Bytes, FailedCall>, took| {
+        let count = |outcome: &Result<AnswerBody, FailedCall>, took| {
             last = match outcome {
                 Ok(answer) if read(answer).is_ok() => "success",
                 Err(failure) if failure.is_timeout => "timeout",

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::auth::ResourceAttributes;
+use crate::memory::Memory;
 use crate::meta::selector::{FieldSelector, LabelSelector};
 use crate::value::yaml;
 
@@ -93,7 +94,13 @@ fn webhook() -> AccessWebhook {
     };
     let address = crate::webhook::Address::Url("https://localhost".to_owned());
     let endpoint = Endpoint { address, ca_bundle: Vec::new(), access: None };
-    AccessWebhook::new("w", Arc::default(), endpoint, Arc::new(WebhookClient::new(Vec::new(), Vec::new())), answering)
+    AccessWebhook::new(
+        "w",
+        Arc::default(),
+        endpoint,
+        Arc::new(WebhookClient::new(Vec::new(), Vec::new(), Arc::new(Memory::of_system()))),
+        answering,
+    )
 }
 
 /// Refuses to release.

@@ -18,6 +18,7 @@ use super::flags::Flags;
 use crate::auth::{
     AccessReviewVersion, AccessWebhook, Answering, Figures, NamedAuthorizer, PolicyFault, PolicyList, Verdict,
 };
+use crate::memory::Memory;
 use crate::meta::minor::Minor;
 use crate::value::go_quote;
 use crate::webhook::WebhookClient;
@@ -111,7 +112,7 @@ pub fn authorization_modes(
         None => of_flags(flags)?,
     };
     let with = AuthorizationSetup {
-        client: Arc::new(WebhookClient::new(Vec::new(), Vec::new())),
+        client: Arc::new(WebhookClient::new(Vec::new(), Vec::new(), Arc::new(Memory::of_system()))),
         figures: Arc::clone(figures),
         minor,
     };

@@ -59,7 +59,8 @@ pub(super) async fn watch(app: &App, exchange: &Exchange, target: Target) -> Res
         timeout,
     };
     let selectors_bytes = request.select.labels.size_bytes() + request.select.fields.size_bytes();
-    let reserved = app.registry.memory.for_watch(selectors_bytes).map_err(|Full| no_memory())?;
+    let reserved =
+        app.registry.memory.for_watch(exchange.limited_user(), selectors_bytes).map_err(|Full| no_memory())?;
     let watch = app.registry.watch(&target, &request).await?;
     let version = &target.version;
     let counters = app.observer.metrics.watch(&version.group, &version.version, &version.names.plural);
