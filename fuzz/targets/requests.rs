@@ -29,7 +29,12 @@ const DEFINITION: &[u8] = br#"{"apiVersion":"apiextensions.k8s.io/v1","kind":"Cu
     {"type":"object","required":["name"],"properties":{"name":{"type":"string"}}}}}}}}}}]}}"#;
 
 /// What Kubernetes itself answers with 500, too.
-const OWN_ERRORS: [&str; 2] = ["failed to create typed patch object", "failed to update managed fields"];
+const OWN_ERRORS: [&str; 4] = [
+    "failed to create typed patch object",
+    "failed to update managed fields",
+    "accessor error",
+    "the spec replicas field",
+];
 
 thread_local! {
     static SERVER: RefCell<Option<Server>> = const { RefCell::new(None) };

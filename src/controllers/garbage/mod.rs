@@ -21,6 +21,7 @@ mod decide;
 mod event;
 mod graph;
 
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::stream::{self, StreamExt as _};
@@ -150,9 +151,8 @@ impl Garbage {
         if action == Action::LookAgain {
             return Ok(Progress::Waits);
         }
-        for found in found.iter().filter(|found| matches!(found.owner, Owner::Absent | Owner::OutOfReach)) {
-            self.report_misplaced(&target, &item, found).await?;
-        }
+        found.retain(|found| matches!(found.owner, Owner::Absent | Owner::OutOfReach));
+        self.report_misplaced(&target, &item, &found).await?;
         Ok(Progress::Done)
     }
 
@@ -289,32 +289,45 @@ impl Garbage {
         self.registry.patch(target, &user, &request, &mut Warnings::default()).await.map(drop)
     }
 
-    /// Records that an owner is in a different namespace from the one where a reference looks for it.
-    async fn report_misplaced(&self, target: &Target, item: &Stored, found: &Found) -> Result<(), Status> {
-        let Some(collection) = &found.collection else { return Ok(()) };
-        let uid = found.reference.str_at(&["uid"]);
-        let mut place = self.graph().place_of(uid);
-        if place == Presence::Unknown {
-            place = self.look_for(collection, uid).await?;
-            self.graph().found(uid, place.clone());
-        }
-        match place {
-            Presence::At(id) if id.namespace() != target.namespace => {
-                event::record_misplaced(&self.registry, target, item, &found.reference).await;
+    /// Records which owners are in a different namespace from the one where a reference looks for them.
+    async fn report_misplaced(&self, target: &Target, item: &Stored, owners: &[Found]) -> Result<(), Status> {
+        let places = self.places_of(owners).await?;
+        for owner in owners {
+            match places.get(owner.reference.str_at(&["uid"])) {
+                Some(Presence::At(id)) if id.namespace() != target.namespace => {
+                    event::record_misplaced(&self.registry, target, item, &owner.reference).await;
+                }
+                _ => {}
             }
-            _ => {}
         }
         Ok(())
     }
 
-    /// Looks for the object with a uid in a collection.
-    async fn look_for(&self, collection: &Collection, uid: &str) -> Result<Presence, Status> {
-        let snapshot = self.registry.storage.snapshot(collection, At::Newest).await;
-        let snapshot = snapshot.map_err(|_| Status::internal_error("owners can't be read"))?;
-        let found = snapshot.range("", None).find(|stored| *stored.uid == *uid);
-        Ok(found.map_or(Presence::NotFound, |stored| {
-            Presence::At(Id { collection: collection.clone(), key: Arc::clone(&stored.key) })
-        }))
+    /// The places of owners in a namespace, by uid. Those that are unknown are looked for in one pass over each
+    /// collection.
+    async fn places_of<'f>(&self, owners: &'f [Found]) -> Result<HashMap<&'f str, Presence>, Status> {
+        let mut places = HashMap::new();
+        let mut unknown: HashMap<&Collection, HashSet<&str>> = HashMap::new();
+        for owner in owners {
+            let uid = owner.reference.str_at(&["uid"]);
+            let Some(collection) = &owner.collection else { continue };
+            match self.graph().place_of(uid) {
+                Presence::Unknown => _ = unknown.entry(collection).or_default().insert(uid),
+                place => _ = places.insert(uid, place),
+            }
+        }
+        for (collection, mut uids) in unknown {
+            let snapshot = self.registry.storage.snapshot(collection, At::Newest).await;
+            let snapshot = snapshot.map_err(|_| Status::internal_error("owners can't be read"))?;
+            for stored in snapshot.range("", None) {
+                let Some(uid) = uids.take(&*stored.uid) else { continue };
+                let place = Presence::At(Id { collection: collection.clone(), key: Arc::clone(&stored.key) });
+                self.graph().found(uid, place.clone());
+                places.insert(uid, place);
+            }
+            uids.into_iter().for_each(|uid| self.graph().found(uid, Presence::NotFound));
+        }
+        Ok(places)
     }
 }
 
@@ -339,4 +352,43 @@ fn unblock(mut reference: Value) -> Value {
         reference.make_object().insert("blockOwnerDeletion", Value::Bool(false));
     }
     reference
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::fixture;
+    use crate::store::Encoded;
+
+    #[tokio::test]
+    async fn the_owners_of_an_object_are_looked_for_in_one_pass() {
+        const OBJECTS: usize = 200;
+        const OWNERS: usize = 150;
+        let registry = fixture::registry().await;
+        let maps = fixture::target(&registry, "", "configmaps").await.resource.collection.clone();
+        for at in 0..OBJECTS {
+            let (key, uid) = (format!("other/m{at}"), format!("u{at}"));
+            fixture::store(&registry.storage, &maps, (&key, &uid), Encoded::new("{}")).await;
+        }
+        // Half of them are in another namespace, the others nowhere.
+        let uids: Vec<String> = (0..OWNERS).map(|at| format!("u{}", at + OBJECTS - OWNERS / 2)).collect();
+        let reference = |uid: &String| object! { "uid" => uid.as_str(), "kind" => "ConfigMap", "apiVersion" => "v1" };
+        let references: Vec<Value> = uids.iter().map(reference).collect();
+        let dependent = object! { "metadata" => object! { "ownerReferences" => references.clone() } };
+        let dependent = Encoded::new(json::encode(&dependent));
+        fixture::store(&registry.storage, &maps, ("here/a", "a"), dependent).await;
+
+        let garbage = Garbage::new(Arc::clone(&registry));
+        let stored = registry.storage.get(&maps, "here/a").await.expect("it reads").expect("it is there");
+        let id = Id { collection: maps.clone(), key: Arc::clone(&stored.key) };
+        garbage.graph().put(id, &stored, &mut Vec::new());
+        let found = |reference| Found { reference, owner: Owner::Absent, collection: Some(maps.clone()) };
+        let owners: Vec<Found> = references.into_iter().map(found).collect();
+        let mut looking = Box::pin(garbage.places_of(&owners));
+        let (places, steps) = work::counted(|| futures_util::FutureExt::now_or_never(looking.as_mut()));
+        let places = places.expect("nothing is waited for").expect("it reads");
+        assert!(steps < 2 * OBJECTS as u64, "{steps}");
+        assert_eq!(places.len(), OWNERS / 2);
+        assert!(uids.iter().all(|uid| garbage.graph().place_of(uid) != Presence::Unknown));
+    }
 }
