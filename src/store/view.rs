@@ -24,7 +24,8 @@ const RECENT_MAX: usize = 2_000;
 const RECENT_BYTES_MAX: usize = 2 << 20;
 /// How many changes of a collection keep their encoded events: a watch that keeps up is never further behind.
 const WITH_FORMS_MAX: usize = 64;
-/// How many times the bytes that stay in memory a single collection may have and stay: as many as are loaded at all.
+/// How many times the bytes that stay in memory a single collection may have and stay: as many as are loaded at all
+/// ([`Memory::collection_bytes_max`](crate::memory::Memory::collection_bytes_max)).
 const LARGE_FACTOR: usize = 2;
 /// How many states of a collection are kept for pages.
 const PINS_MAX: usize = 32;

@@ -251,7 +251,8 @@ pub struct WebhookClient {
 }
 
 impl WebhookClient {
-    /// A client that finds services at `services`, and never connects to an address in `denied`.
+    /// A client that finds services at `services`, never connects to an address in `denied`, and reserves `memory` for
+    /// long responses.
     pub fn new(services: Vec<ServiceAddress>, denied: Vec<IpNet>, memory: Arc<Memory>) -> Self {
         let (connections, old_certificates) = Default::default();
         WebhookClient { services, denied: denied.into(), memory, connections, old_certificates }

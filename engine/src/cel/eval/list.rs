@@ -11,8 +11,8 @@ use crate::meta::OBJECT_BYTES_MAX;
 use crate::value::Value as Json;
 use crate::work;
 
-/// The maximum number of items of a sum of lists, of a flattened list, and of what `format` writes: as many as an object can hold. In the cost
-/// model a sum is one step however long it is, so variables that double a list cost next to nothing.
+/// The maximum number of items of a sum of lists, of a flattened list, and of what `format` writes: as many as an object
+/// can hold. In the cost model a sum is one step however long it is, so variables that double a list cost next to nothing.
 pub const SUM_ITEMS_MAX: usize = OBJECT_BYTES_MAX / 2;
 
 /// The error of a list that would have more than [`SUM_ITEMS_MAX`] items.
