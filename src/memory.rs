@@ -8,11 +8,11 @@
 //! The budget is `--memory-limit`, or what the system gives the process: a quarter for objects that
 //! are cached for reads, a quarter for requests in flight and for answers that are built as a
 //! whole, another quarter for the objects that requests are checked against, a thirty-second for
-//! bodies that are being read, and half for watches. The shares add up to more than the budget, as
+//! bodies that are being read, half for watches, and an eighth each for changes and for former states that their clients have not read. The shares add up to more than the budget, as
 //! they are never all used up. The memory of a request is estimated before it begins, from the
 //! number of bytes and values in its body. A request that finds no memory waits in a queue, first
 //! come, first served, for five seconds; then it is answered with 429. A user has at most half of
-//! the memory for bodies, for requests and their answers, and for watches, and as much is left for others as any user
+//! the memory for bodies, for requests and their answers, for watches and for their changes, and as much is left for others as any user
 //! has ([`fair`]), also while a client is slow to read an answer; a request takes all that it needs once, so that no two
 //! wait for each other. An operation that is larger than the user's share takes all of it; an answer that would take
 //! more than half of the limit is a 429 at once. What a webhook answers is read and decoded as the body of a request is,
@@ -75,6 +75,10 @@ const BODIES_SHARE: usize = 32;
 const WORK_SHARE: usize = 4;
 /// For watches.
 const WATCHES_SHARE: usize = 2;
+/// For changes that slow clients of watches have not read.
+const CHANGES_SHARE: usize = 8;
+/// For former states that the clients of lists have not read.
+const HELD_SHARE: usize = 8;
 /// For objects that are cached for reads.
 const VIEW_SHARE: usize = 4;
 /// For in-memory databases, including former revisions.
@@ -106,6 +110,7 @@ pub struct Memory {
     listed: FairPool,
     answered: FairPool,
     watches: FairPool,
+    changes: FairPool,
     store: Arc<Room>,
     begun: Instant,
     /// The last measurement: milliseconds since `begun`, shifted, and the percentage of the limit
@@ -192,6 +197,7 @@ impl Memory {
             listed: FairPool::new(limit_bytes / WORK_SHARE / UNIT_BYTES),
             answered: FairPool::new(limit_bytes / WORK_SHARE / UNIT_BYTES),
             watches: FairPool::new(limit_bytes / WATCHES_SHARE / UNIT_BYTES),
+            changes: FairPool::new(limit_bytes / CHANGES_SHARE / UNIT_BYTES),
             store: Room::of(limit_bytes / STORE_SHARE),
             begun: Instant::now(),
             looked: AtomicU64::new(0),
@@ -215,6 +221,11 @@ impl Memory {
     /// How many bytes a collection may have that is read from the database as a whole.
     pub fn collection_bytes_max(&self) -> usize {
         self.limit_bytes / COLLECTION_SHARE
+    }
+
+    /// How many bytes of former states the readers of a database may hold.
+    pub fn held_bytes_max(&self) -> usize {
+        self.limit_bytes / HELD_SHARE
     }
 
     /// How many bytes of OpenAPI documents may be kept.
@@ -273,6 +284,11 @@ impl Memory {
     pub fn for_watch(&self, user: Option<&str>, selectors_bytes: usize) -> Result<Reservation, Full> {
         let units = units_for(WATCH_BYTES.saturating_add(selectors_bytes));
         self.watches.try_take(user, units).map(Reservation).ok_or(Full)
+    }
+
+    /// Reserves memory for changes that the client of a watch may be slow to read.
+    pub async fn for_changes(&self, user: Option<&str>, bytes: usize) -> Result<Reservation, Full> {
+        self.changes.take(user, units_for(bytes), Instant::now() + WAIT).await.map(Reservation).ok_or(Full)
     }
 
     /// Whether the process uses nearly all of its limit.

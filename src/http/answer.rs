@@ -1,6 +1,5 @@
 //! Answers: objects, lists and statuses in the form that the client accepts.
 
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -13,6 +12,7 @@ use crate::audit::AuditLevel;
 use crate::kinds::{self, layout};
 use crate::meta::Status;
 use crate::registry::{WARNING_CHARACTERS_MAX, WARNINGS_CHARACTERS_MAX};
+use crate::store::TakenBack;
 use crate::value::{Value, json, yaml};
 
 use super::document_cache::CachedDocument;
@@ -174,13 +174,13 @@ pub(super) fn pieces(exchange: &Exchange, list: ListPieces) -> Response<Body> {
 pub(super) fn in_pieces(
     exchange: &Exchange,
     size_bytes: usize,
-    pieces: impl Iterator<Item = Bytes> + Send + Unpin + 'static,
+    pieces: impl Iterator<Item = Result<Bytes, TakenBack>> + Send + Unpin + 'static,
 ) -> Response<Body> {
     let compress = is_compressed(exchange, size_bytes);
     let body = if compress {
         Body::from_stream(stream::iter(Compressed::new(pieces)))
     } else {
-        Body::from_stream(stream::iter(pieces.map(Ok::<Bytes, Infallible>)))
+        Body::from_stream(stream::iter(pieces))
     };
     finish(exchange, 200, Encoding::Json.content_type(), body, compress)
 }
@@ -190,10 +190,10 @@ struct ListBody(ListPieces);
 
 impl HttpBody for ListBody {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = TakenBack;
 
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Ready(self.0.next().map(|piece| Ok(Frame::data(piece))))
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, TakenBack>>> {
+        Poll::Ready(self.0.next().map(|piece| piece.map(Frame::data)))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -1,5 +1,6 @@
 //! The outer form of answers: bodies and watch events made of objects that are already encoded.
 
+use std::error::Error;
 use std::io::Write;
 
 use axum::body::Bytes;
@@ -58,7 +59,11 @@ impl<I> Compressed<I> {
     }
 }
 
-impl<I: Iterator<Item = Bytes>> Iterator for Compressed<I> {
+impl<E, I> Iterator for Compressed<I>
+where
+    E: Error + Send + Sync + 'static,
+    I: Iterator<Item = Result<Bytes, E>>,
+{
     type Item = std::io::Result<Bytes>;
 
     fn next(&mut self) -> Option<std::io::Result<Bytes>> {
@@ -67,7 +72,8 @@ impl<I: Iterator<Item = Bytes>> Iterator for Compressed<I> {
                 return self.encoder.take().map(|encoder| encoder.finish().map(Bytes::from));
             };
             let encoder = self.encoder.as_mut()?;
-            if let Err(error) = compress(encoder, &part) {
+            let compressed = part.map_err(std::io::Error::other).and_then(|part| compress(encoder, &part));
+            if let Err(error) = compressed {
                 return Some(Err(error));
             }
             if encoder.get_ref().len() >= COPIED_BYTES_MAX {

@@ -1,14 +1,23 @@
 //! A list as JSON, piece by piece: its items are in memory, but never the whole text of the list.
 
+use std::sync::Arc;
+
 use axum::body::Bytes;
 
 use super::pieces::Pieces;
 use crate::registry::{ListPage, Target};
+use crate::store::{Encoded, Held, Stored, TakenBack};
 use crate::value::{Value, json};
+
+/// The items of a list.
+pub(super) type ListItems = Vec<(Arc<Stored>, Encoded)>;
+
+/// The items of a list that is being sent, until they are taken back from a slow client.
+pub(super) type HeldItems = Held<ListItems>;
 
 /// The rest of a list that is being sent.
 pub(super) struct ListPieces {
-    page: ListPage,
+    items: HeldItems,
     /// The index of the next item.
     at: usize,
     pieces: Pieces,
@@ -18,7 +27,8 @@ pub(super) struct ListPieces {
 }
 
 impl ListPieces {
-    pub fn new(target: &Target, metadata: &Value, page: ListPage) -> Self {
+    /// The pieces of a list; `hold` decides what becomes of the items while the client reads.
+    pub fn new(target: &Target, metadata: &Value, page: ListPage, hold: impl FnOnce(ListItems) -> HeldItems) -> Self {
         let (mut begin, mut end) = (b"{\"apiVersion\":".to_vec(), b"],\"kind\":".to_vec());
         json::encode_into(&Value::String(target.version.api_version()), &mut begin);
         begin.extend_from_slice(b",\"items\":[");
@@ -30,7 +40,7 @@ impl ListPieces {
         let left_bytes = begin.len() + items + page.items.len().saturating_sub(1) + end.len();
         let mut pieces = Pieces::default();
         pieces.share(begin.into());
-        ListPieces { page, at: 0, pieces, end, left_bytes }
+        ListPieces { items: hold(page.items), at: 0, pieces, end, left_bytes }
     }
 
     /// How many bytes are left.
@@ -39,10 +49,12 @@ impl ListPieces {
     }
 
     /// The whole text.
-    pub fn whole(mut self) -> Vec<u8> {
+    pub fn whole(self) -> Result<Vec<u8>, TakenBack> {
         let mut whole = Vec::with_capacity(self.left_bytes + 1);
-        self.by_ref().for_each(|piece| whole.extend_from_slice(&piece));
-        whole
+        for piece in self {
+            whole.extend_from_slice(&piece?);
+        }
+        Ok(whole)
     }
 
     /// Adds a line break after the list.
@@ -52,28 +64,32 @@ impl ListPieces {
         self
     }
 
-    fn make(&mut self) {
-        let Some((stored, encoded)) = self.page.items.get(self.at) else {
-            return self.pieces.share(std::mem::take(&mut self.end).into());
+    fn make(&mut self) -> Result<(), TakenBack> {
+        let Some((stored, encoded)) = self.items.with(|items| items.get(self.at).cloned())? else {
+            self.pieces.share(std::mem::take(&mut self.end).into());
+            return Ok(());
         };
         self.pieces.reserve(self.left_bytes - self.pieces.size_bytes());
         if self.at > 0 {
             self.pieces.copy(b",");
         }
-        self.pieces.object(encoded, stored.revision);
+        self.pieces.object(&encoded, stored.revision);
         self.at += 1;
+        Ok(())
     }
 }
 
 impl Iterator for ListPieces {
-    type Item = Bytes;
+    type Item = Result<Bytes, TakenBack>;
 
-    fn next(&mut self) -> Option<Bytes> {
+    fn next(&mut self) -> Option<Result<Bytes, TakenBack>> {
         while !self.pieces.has_whole() && !self.end.is_empty() {
-            self.make();
+            if let Err(taken) = self.make() {
+                return Some(Err(taken));
+            }
         }
         let piece = self.pieces.take()?;
         self.left_bytes -= piece.len();
-        Some(piece)
+        Some(Ok(piece))
     }
 }

@@ -11,12 +11,38 @@ use async_trait::async_trait;
 use crate::meta::Revision;
 
 use super::batch::{Foreseen, WriteOutcome};
+use super::changes::ChangeEvent;
 use super::objects::Objects;
 use super::rows::Scanned;
 use super::{Change, Collection, StoreError, Stored, Write};
 
 /// The maximum number of writes in one transaction.
 pub const BATCH_MAX: usize = 256;
+
+/// How much of the log is read at a time: so many changes, or so many bytes of states. The last change may exceed the
+/// bytes, so that there is at least one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageMax {
+    pub changes: usize,
+    pub bytes: usize,
+}
+
+impl PageMax {
+    /// As many changes as a transaction makes, and about as many bytes as a disk reads in a millisecond: others wait for
+    /// the connection meanwhile.
+    pub const USUAL: PageMax = PageMax { changes: BATCH_MAX, bytes: 1 << 20 };
+
+    /// The first of some changes, whose sizes in bytes `size_bytes` returns.
+    pub fn first_of<T>(self, all: impl Iterator<Item = T>, size_bytes: impl Fn(&T) -> usize) -> Vec<T> {
+        let mut bytes = 0_usize;
+        let fits = |change: &T| {
+            let has_room = bytes < self.bytes;
+            bytes = bytes.saturating_add(size_bytes(change));
+            has_room
+        };
+        all.take(self.changes).take_while(fits).collect()
+    }
+}
 
 /// Part of a collection's log.
 #[derive(Debug)]
@@ -31,7 +57,7 @@ pub struct LogPart {
 /// Part of the log of a database.
 pub struct WholeLog {
     /// In order, without gaps from the requested revision on.
-    pub changes: Vec<(Collection, Change)>,
+    pub changes: Vec<ChangeEvent>,
     /// The newest and the compacted revision, read with the changes or after them: they are complete if the latter is
     /// not above the revision at which they begin.
     pub newest: Revision,
@@ -123,23 +149,28 @@ pub trait Store: Send + Sync {
         Ok(None)
     }
 
-    /// The first `max` changes of a collection after a revision, each with the state before it.
-    async fn changes_after(&self, collection: &Collection, after: Revision, max: usize) -> Result<LogPart, StoreError>;
+    /// The first changes of a collection after a revision, each with the state before it.
+    async fn changes_after(
+        &self,
+        collection: &Collection,
+        after: Revision,
+        max: PageMax,
+    ) -> Result<LogPart, StoreError>;
 
-    /// The first `max` changes of the database after a revision, in order.
-    async fn log_after(&self, after: Revision, max: usize) -> Result<WholeLog, StoreError>;
+    /// The first changes of the database after a revision, in order.
+    async fn log_after(&self, after: Revision, max: PageMax) -> Result<WholeLog, StoreError>;
 
     /// The newest state of the object under `key`.
     async fn read(&self, collection: &Collection, key: &str) -> Result<Option<Arc<Stored>>, StoreError>;
 
-    /// The first `max` rows of the log after a revision and up to `until`. Rows that hold the current state of an
-    /// object whose bytes contain one of `texts` come with the state.
+    /// The first rows of the log after a revision and up to `until`. Rows that hold the current state of an object whose
+    /// bytes contain one of `texts` come with the state.
     async fn scan(
         &self,
         texts: &[&str; 3],
         after: Revision,
         until: Revision,
-        max: usize,
+        max: PageMax,
     ) -> Result<Vec<Scanned>, StoreError>;
 
     /// How often the log is to be polled; `None` if no other process can write.
@@ -155,8 +186,9 @@ pub trait Store: Send + Sync {
     /// Cancel-safe.
     async fn written_elsewhere(&self);
 
-    /// The live objects of all collections that expire at or before `now_ms`, a bounded number per call.
-    async fn expired(&self, now_ms: i64) -> Result<Vec<(Collection, Arc<Stored>)>, StoreError>;
+    /// The live objects of all collections that expire at or before `now_ms`, a bounded number per call: the key and the
+    /// revision of each.
+    async fn expired(&self, now_ms: i64) -> Result<Vec<(Collection, Arc<str>, Revision)>, StoreError>;
 
     /// Whether anything that is stored may ever expire; true if that isn't known without asking the database.
     fn may_expire(&self) -> bool {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::meta::Revision;
 
+use super::backend::PageMax;
 use super::{Change, Collection, Stored};
 
 /// How many changes stay in memory.
@@ -22,11 +23,10 @@ pub(super) struct Applied {
     pub stored: Option<Arc<Stored>>,
 }
 
-impl From<Change> for Applied {
-    fn from(change: Change) -> Self {
-        let Change { revision, object, deleted, .. } = change;
-        let (key, uid) = (Arc::clone(&object.key), Arc::clone(&object.uid));
-        Applied { key, uid, revision, stored: (!deleted).then_some(object) }
+impl From<ChangeEvent> for (Collection, Applied) {
+    fn from(change: ChangeEvent) -> Self {
+        let ChangeEvent { collection, key, uid, revision, stored } = change;
+        (collection, Applied { key, uid, revision, stored })
     }
 }
 
@@ -52,14 +52,17 @@ impl ChangeEvent {
         }
     }
 
-    fn bytes(&self) -> usize {
-        self.stored.as_ref().map_or(0, |stored| stored.bytes.len())
+    /// A change in a collection.
+    pub(super) fn of(collection: &Collection, change: &Change) -> Self {
+        let Change { revision, object, deleted, .. } = change;
+        let (key, uid) = (Arc::clone(&object.key), Arc::clone(&object.uid));
+        let stored = (!deleted).then(|| Arc::clone(object));
+        ChangeEvent { collection: collection.clone(), key, uid, revision: *revision, stored }
     }
-}
 
-impl From<(Collection, Change)> for ChangeEvent {
-    fn from((collection, change): (Collection, Change)) -> Self {
-        ChangeEvent::new(&collection, &Applied::from(change))
+    /// The size of the new state.
+    pub(super) fn size_bytes(&self) -> usize {
+        self.stored.as_ref().map_or(0, |stored| stored.bytes.len())
     }
 }
 
@@ -77,22 +80,22 @@ impl Newest {
     }
 
     pub fn push(&mut self, entry: ChangeEvent) {
-        self.bytes += entry.bytes();
+        self.bytes += entry.size_bytes();
         self.entries.push_back(entry);
         while self.entries.len() > NEWEST_MAX || self.bytes > NEWEST_BYTES_MAX {
             let Some(oldest) = self.entries.pop_front() else { break };
-            self.bytes -= oldest.bytes();
+            self.bytes -= oldest.size_bytes();
             self.from = oldest.revision;
         }
     }
 
-    /// The first `max` changes after a revision; `None` if some of them are no longer in memory.
-    pub fn after_revision(&self, after: Revision, max: usize) -> Option<Vec<ChangeEvent>> {
+    /// The first changes after a revision; `None` if some of them are no longer in memory.
+    pub fn after_revision(&self, after: Revision, max: PageMax) -> Option<Vec<ChangeEvent>> {
         if after < self.from {
             return None;
         }
         let first = self.entries.partition_point(|entry| entry.revision <= after);
-        Some(self.entries.range(first..).take(max).cloned().collect())
+        Some(max.first_of(self.entries.range(first..).cloned(), ChangeEvent::size_bytes))
     }
 }
 

@@ -12,13 +12,14 @@ use tokio::task::JoinHandle;
 use crate::memory::Room;
 use crate::meta::Revision;
 
-use super::backend::{Stats, Store};
-use super::feed::DatabaseFeed;
+use super::backend::{PageMax, Stats, Store};
+use super::feed::{DatabaseFeed, LastRead};
 use super::health::Health;
+use super::held::Held;
 use super::memory::InMemory;
 use super::objects::Objects;
 use super::snapshot::Snapshot;
-use super::view::{PageEnd, StateLookup, View};
+use super::view::{PageEnd, StateLookup, View, ViewMax};
 use super::writer::{self, QUEUE_KIB_MAX, QUEUE_MAX, WaitingWrites};
 use super::{
     At, Collection, Committed, Config, Guard, Location, LogWatch, Op, SnapshotError, StoreError, Stored, TOGETHER_MAX,
@@ -46,6 +47,8 @@ struct Inner {
     loading: Mutex<()>,
     tasks: SyncMutex<Vec<JoinHandle<()>>>,
     probe: Probe,
+    /// What feeds have read from the store.
+    last_read: Arc<LastRead>,
     health: Arc<Health>,
     /// The maximum size of a collection that is loaded for a list or watch, if the store knows the size.
     collection_bytes_max: usize,
@@ -68,13 +71,18 @@ impl Database {
         config: &Config,
     ) -> Result<Self, StoreError> {
         let (revision, compacted) = store.revisions().await?;
-        let view = Arc::new(View::new(revision, compacted, config.memory.view_bytes_max()));
         let (queue, waiting) = mpsc::channel(QUEUE_MAX);
         let collection_bytes_max = match location {
             // They are in memory anyway.
             Location::Memory => usize::MAX,
             Location::File(_) | Location::Shared(_) | Location::Postgres(_) => config.memory.collection_bytes_max(),
         };
+        let max = ViewMax {
+            object_bytes: config.memory.view_bytes_max(),
+            collection_bytes: collection_bytes_max,
+            held_bytes: config.memory.held_bytes_max(),
+        };
+        let view = Arc::new(View::new(revision, compacted, max));
         let health = Arc::new(Health::default());
         let writing = writer::run(waiting, Arc::clone(&store), Arc::clone(&view), Arc::clone(&health));
         let writing = tokio::spawn(writing);
@@ -87,6 +95,7 @@ impl Database {
             loading: Mutex::new(()),
             tasks: SyncMutex::new(vec![writing]),
             probe: Probe::default(),
+            last_read: Arc::default(),
             health,
             collection_bytes_max,
         });
@@ -194,12 +203,12 @@ impl Database {
         texts: &[&str; 3],
         each: &mut (dyn FnMut(Collection, Arc<Stored>) + Send),
     ) -> Result<Revision, StoreError> {
-        /// How many rows are scanned before other readers get a turn.
-        const ROWS: usize = 128;
+        /// How much is scanned before other readers get a turn.
+        const PAGE: PageMax = PageMax { changes: 128, ..PageMax::USUAL };
         let until = self.revision();
         let mut after = Revision::default();
         loop {
-            let rows = self.inner.store.scan(texts, after, until, ROWS).await?;
+            let rows = self.inner.store.scan(texts, after, until, PAGE).await?;
             let Some(last) = rows.last().map(|row| row.revision) else { return Ok(until) };
             after = last;
             rows.into_iter().filter_map(|row| row.found).for_each(|(collection, stored)| each(collection, stored));
@@ -208,7 +217,8 @@ impl Database {
 
     /// The changes of all collections after a revision.
     pub fn feed(&self, after: Revision) -> DatabaseFeed {
-        DatabaseFeed::new(Arc::clone(&self.inner.view), Arc::clone(&self.inner.store), after)
+        let Inner { view, store, last_read, .. } = &*self.inner;
+        DatabaseFeed::new(Arc::clone(view), Arc::clone(store), after, Arc::clone(last_read))
     }
 
     /// The objects of a collection at one revision.
@@ -236,6 +246,11 @@ impl Database {
     /// Keeps a state for the next page of a list, within bounds of number and time.
     pub fn pin(&self, snapshot: &Snapshot, page_end: Option<PageEnd>) {
         self.inner.view.pin(snapshot, page_end);
+    }
+
+    /// As [`View::hand_out`].
+    pub fn hand_out<T: Send + 'static>(&self, of: (&Collection, Revision), held: T, bytes: usize) -> Held<T> {
+        self.inner.view.hand_out(of, held, bytes)
     }
 
     /// How many objects follow in a list of `snapshot`, if a page is known to end there.
@@ -383,10 +398,10 @@ impl Database {
 
     /// Deletes what expires at or before `now_ms`, in milliseconds since 1970.
     pub async fn expire(&self, now_ms: i64) -> Result<(), StoreError> {
-        for (collection, stored) in self.inner.store.expired(now_ms).await? {
+        for (collection, key, revision) in self.inner.store.expired(now_ms).await? {
             // An object that has changed meanwhile stays.
-            let guards = vec![Guard::At { revision: stored.revision }];
-            let write = Write { collection, key: Arc::clone(&stored.key), op: Op::Delete, guards };
+            let guards = vec![Guard::At { revision }];
+            let write = Write { collection, key, op: Op::Delete, guards };
             match self.write(write).await {
                 Ok(_) | Err(WriteError::GuardFailed) => {}
                 // The others are deleted the next time.

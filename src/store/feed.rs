@@ -3,20 +3,22 @@
 //! Read from memory as far as that reaches back, otherwise from the database. Nothing is loaded for it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::select_all;
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
+use tokio::time::Instant;
 
 use crate::meta::Revision;
 
-use super::backend::Store;
+use super::backend::{PageMax, Store};
 use super::changes::ChangeEvent;
 use super::view::View;
 use super::{StoreError, log};
 
-/// How many changes are handed out at a time.
-const PAGE_MAX: usize = 256;
+/// For how long a part of the log that was read for one feed is handed to others.
+const READ_VALID: Duration = Duration::from_secs(1);
 
 /// The newest revision of each database at a moment, in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,12 +70,37 @@ pub(super) struct DatabaseFeed {
     store: Arc<dyn Store>,
     position: Revision,
     newest: watch::Receiver<Revision>,
+    last_read: Arc<LastRead>,
+}
+
+/// The part of the log that was last read from the database. After a burst of large changes every controller is behind
+/// by the same ones.
+#[derive(Default)]
+pub(super) struct LastRead(Mutex<Option<ReadPart>>);
+
+struct ReadPart {
+    after: Revision,
+    changes: Vec<ChangeEvent>,
+    /// The database may crash and continue at an earlier revision, but not in the time for which this is used.
+    read_at: Instant,
+}
+
+impl ReadPart {
+    /// The changes after a revision, if they are among these.
+    fn after(&self, revision: Revision) -> Option<Vec<ChangeEvent>> {
+        let last = self.changes.last()?;
+        if revision < self.after || revision >= last.revision || self.read_at.elapsed() > READ_VALID {
+            return None;
+        }
+        let first = self.changes.partition_point(|change| change.revision <= revision);
+        self.changes.get(first..).map(<[_]>::to_vec)
+    }
 }
 
 impl DatabaseFeed {
-    pub fn new(view: Arc<View>, store: Arc<dyn Store>, position: Revision) -> Self {
+    pub fn new(view: Arc<View>, store: Arc<dyn Store>, position: Revision, last_read: Arc<LastRead>) -> Self {
         let newest = view.newest();
-        DatabaseFeed { view, store, position, newest }
+        DatabaseFeed { view, store, position, newest, last_read }
     }
 
     /// As [`Feed::next`].
@@ -104,7 +131,7 @@ impl DatabaseFeed {
             tracing::warn!("a feed ends, as the database has lost what it was told");
             return None;
         }
-        let entries = match self.view.newest_after(self.position, PAGE_MAX) {
+        let entries = match self.view.newest_after(self.position, PageMax::USUAL) {
             Some(entries) => entries,
             None => match self.read().await {
                 Ok(entries) => entries?,
@@ -118,14 +145,21 @@ impl DatabaseFeed {
         Some(entries)
     }
 
-    /// The next changes from the database, only visible ones; `None` if they have been compacted.
+    /// The next changes from the database, only visible ones; `None` if they have been compacted. Feeds take turns, so
+    /// that each part is read once for all of them.
     async fn read(&self) -> Result<Option<Vec<ChangeEvent>>, StoreError> {
+        let mut last_read = self.last_read.0.lock().await;
+        if let Some(changes) = last_read.as_ref().and_then(|part| part.after(self.position)) {
+            return Ok(Some(changes));
+        }
         let visible = self.view.revision();
-        let log = self.store.log_after(self.position, PAGE_MAX).await?;
+        let log = self.store.log_after(self.position, PageMax::USUAL).await?;
         if self.position < log.compacted {
             return Ok(None);
         }
-        let entries = log.changes.into_iter().map(ChangeEvent::from);
-        Ok(Some(entries.take_while(|entry| entry.revision <= visible).collect()))
+        let mut changes = log.changes;
+        changes.truncate(changes.partition_point(|change| change.revision <= visible));
+        *last_read = Some(ReadPart { after: self.position, changes: changes.clone(), read_at: Instant::now() });
+        Ok(Some(changes))
     }
 }

@@ -3,40 +3,35 @@
 //! Compaction announces itself before it removes anything, so what was read is complete if its beginning has not been
 //! compacted.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 use std::sync::Arc;
-
-use tokio::sync::watch;
 
 use crate::meta::Revision;
 
-use super::backend::Store;
-use super::changes::{Applied, LogPage};
+use super::backend::{BATCH_MAX, PageMax, Store};
+use super::changes::LogPage;
 use super::snapshot::Snapshot;
 use super::view::View;
-use super::{Change, Collection, StoreError};
+use super::{Collection, StoreError};
 
-/// How many changes are taken at a time.
-const PAGE_MAX: usize = 256;
+/// How much is read at a time of the changes of a collection: a watch has it in memory until its client has read it.
+pub(super) const PAGE: PageMax = PageMax { changes: BATCH_MAX, bytes: 64 << 10 };
 
-/// The first visible changes of a loaded collection after `after`; `None` if they are gone.
-async fn page(
+/// The first visible changes of a loaded collection after `after`, from the database; `None` if they are gone.
+pub(super) async fn read_page(
     view: &View,
     store: &dyn Store,
     collection: &Collection,
     after: Revision,
 ) -> Result<Option<LogPage>, StoreError> {
-    if let Some(page) = view.recent(collection, after, PAGE_MAX) {
-        return Ok(Some(page));
-    }
     let visible = view.revision();
-    let log = store.changes_after(collection, after, PAGE_MAX).await?;
+    let log = store.changes_after(collection, after, PAGE).await?;
     // Another process may have compacted.
     view.set_compacted(log.compacted);
     if after < view.compacted() {
         return Ok(None);
     }
-    let last = log.changes.len() < PAGE_MAX || log.changes.last().is_some_and(|change| change.revision >= visible);
+    let last = log.changes.last().is_none_or(|change| change.revision >= visible);
     let changes = log.changes.into_iter().filter(|change| change.revision <= visible).map(Arc::new);
     let changes: Vec<_> = changes.collect();
     let end = match changes.last() {
@@ -58,7 +53,13 @@ pub(super) async fn rebuild(
     let mut seen: HashSet<Arc<str>> = HashSet::new();
     let mut after = present.revision();
     loop {
-        let Some(page) = page(view, store, present.collection(), after).await? else { return Ok(None) };
+        let page = match view.recent(present.collection(), after, PAGE) {
+            Some(page) => page,
+            None => match read_page(view, store, present.collection(), after).await? {
+                Some(page) => page,
+                None => return Ok(None),
+            },
+        };
         for change in page.changes {
             if seen.insert(Arc::clone(&change.object.key)) {
                 present.take_back(&change);
@@ -79,137 +80,17 @@ pub(super) async fn rebuild(
 pub(super) async fn poll(view: &View, store: &dyn Store) -> Result<(), StoreError> {
     loop {
         let after = view.revision();
-        let log = store.log_after(after, PAGE_MAX).await?;
+        let log = store.log_after(after, PageMax::USUAL).await?;
         if after < log.compacted || log.newest < after {
             let (newest, compacted) = (log.newest, log.compacted);
             tracing::warn!(%after, %newest, %compacted, "changes were missed or lost, all objects are read anew");
             view.start_over(after, log.newest, log.compacted);
             continue;
         }
-        let last = log.changes.len() < PAGE_MAX;
-        view.publish(log.changes.into_iter().map(|(collection, change)| (collection, Applied::from(change))).collect());
+        let last = log.changes.last().is_none_or(|last| last.revision >= log.newest);
+        view.publish(log.changes.into_iter().map(Into::into).collect());
         if last {
             return Ok(());
-        }
-    }
-}
-
-/// The changes of a collection, one after the other.
-///
-/// A watch has no queue: it continues from its position, in memory, or in the log if it is far behind. A watch that
-/// falls behind the log's history ends.
-pub struct LogWatch {
-    source: Option<ChangeSource>,
-    waiting: VecDeque<Arc<Change>>,
-    seen: Revision,
-}
-
-struct ChangeSource {
-    view: Arc<View>,
-    store: Arc<dyn Store>,
-    collection: Collection,
-    position: Revision,
-    /// Whether everything has been read that was visible when `changed` was last checked.
-    is_read_out: bool,
-    changed: watch::Receiver<Revision>,
-}
-
-impl LogWatch {
-    pub(super) fn new(
-        view: Arc<View>,
-        store: Arc<dyn Store>,
-        collection: Collection,
-        position: Revision,
-        changed: watch::Receiver<Revision>,
-    ) -> Self {
-        let source = ChangeSource { view, store, collection, position, is_read_out: false, changed };
-        LogWatch { source: Some(source), waiting: VecDeque::new(), seen: position }
-    }
-
-    /// A watch that is over.
-    pub fn empty() -> Self {
-        LogWatch { source: None, waiting: VecDeque::new(), seen: Revision::default() }
-    }
-
-    /// The revision of the last change that was handed out, or the one at which the watch began.
-    pub fn seen(&self) -> Revision {
-        self.seen
-    }
-
-    /// The newest revision up to which every change of the collection was handed out: it also rises while other
-    /// collections change.
-    pub fn progress(&self) -> Revision {
-        if !self.waiting.is_empty() {
-            return self.seen;
-        }
-        let Some(source) = &self.source else { return self.seen };
-        match source.view.recent(&source.collection, source.position, 1) {
-            Some(page) if page.changes.is_empty() => self.seen.max(page.end),
-            _ => self.seen,
-        }
-    }
-
-    /// Whether every change was handed out, as far as that is known without looking for changes.
-    pub fn is_quiet(&self) -> bool {
-        self.waiting.is_empty() && self.source.as_ref().is_some_and(ChangeSource::is_quiet)
-    }
-
-    /// The next change that is already visible; `None` if all of them were handed out, and at the end.
-    pub async fn next_visible(&mut self) -> Option<Arc<Change>> {
-        loop {
-            if let Some(change) = self.waiting.pop_front() {
-                self.seen = change.revision;
-                return Some(change);
-            }
-            let source = self.source.as_mut()?;
-            let page = source.page().await?;
-            source.position = page.end;
-            if page.changes.is_empty() && page.last {
-                return None;
-            }
-            self.waiting.extend(page.changes);
-        }
-    }
-
-    /// The next change; `None` at the end. Cancel-safe.
-    pub async fn next(&mut self) -> Option<Arc<Change>> {
-        loop {
-            if let Some(change) = self.waiting.pop_front() {
-                self.seen = change.revision;
-                return Some(change);
-            }
-            let source = self.source.as_mut()?;
-            if source.is_read_out && source.changed.changed().await.is_err() {
-                self.source = None;
-                return None;
-            }
-            source.is_read_out = false;
-            // Marked as seen before reading: a change after this wakes the watch again.
-            source.changed.borrow_and_update();
-            let Some(page) = source.page().await else {
-                self.source = None;
-                return None;
-            };
-            source.position = page.end;
-            source.is_read_out = page.last;
-            self.waiting.extend(page.changes);
-        }
-    }
-}
-
-impl ChangeSource {
-    fn is_quiet(&self) -> bool {
-        self.is_read_out && matches!(self.changed.has_changed(), Ok(false))
-    }
-
-    /// The next changes; `None` if they are gone, or if the database is.
-    async fn page(&self) -> Option<LogPage> {
-        match page(&self.view, &*self.store, &self.collection, self.position).await {
-            Ok(page) => page,
-            Err(error) => {
-                tracing::warn!(%error, "a watch ends, as the log can't be read");
-                None
-            }
         }
     }
 }
@@ -219,13 +100,15 @@ mod tests {
     use crate::store::memory::InMemory;
     use crate::store::{Op, Put, Write};
 
+    use super::super::changes::Applied;
+    use super::super::view::ViewMax;
     use super::*;
 
     #[tokio::test]
     async fn what_another_process_writes_becomes_visible_in_order() {
         let store = InMemory::default();
         let (revision, compacted) = store.revisions().await.expect("it reads");
-        let view = View::new(revision, compacted, usize::MAX);
+        let view = View::new(revision, compacted, ViewMax::ENDLESS);
         let things = Collection::new("", "things");
         view.begin_loading(&things);
         view.finish_loading(&things, Default::default(), revision);
@@ -254,7 +137,7 @@ mod tests {
 
         poll(&view, &store).await.expect("it polls");
         assert_eq!(view.revision().get(), revision.get() + 3);
-        let page = view.recent(&things, revision, PAGE_MAX).expect("it is in memory");
+        let page = view.recent(&things, revision, PAGE).expect("it is in memory");
         let seen: Vec<_> = page.changes.iter().map(|change| (&*change.object.key, change.deleted)).collect();
         assert_eq!(seen, [("a", false), ("b", false), ("a", true)]);
     }

@@ -22,7 +22,9 @@
 //!   it.
 //! - An exact revision is the pinned snapshot of a page, or the current state minus the log after it, or 410.
 //! - A watch reads from the recent changes, or from the log if it is behind. It is woken by commits and never depends
-//!   on being woken.
+//!   on being woken. The log is read in parts of few bytes (`PageMax`). What a client of a watch has not read takes
+//!   memory that is reserved (`log_watch`); the states that a slow reader of a list or of initial events holds are
+//!   taken back once too much has changed since (`held`).
 //! - Derived bytes are kept with the row, by served version and schema generation; if deriving changes nothing, they
 //!   are the stored bytes themselves.
 //! - The event of a change is encoded once for all watches of the same form (`forms`), and kept while the change is one
@@ -58,9 +60,11 @@ mod feed;
 mod findings;
 mod forms;
 mod health;
+mod held;
 mod interned;
 mod leases;
 mod log;
+mod log_watch;
 mod memory;
 mod objects;
 mod open;
@@ -92,8 +96,9 @@ pub(crate) use encoded::tally;
 pub use feed::{Feed, Moment};
 pub use findings::{ChangeFindings, Selectable, SelectableText};
 pub use forms::ClientForm;
+pub use held::{Held, TakenBack};
 pub use interned::interned;
-pub use log::LogWatch;
+pub use log_watch::LogWatch;
 pub use postgres::PostgresUrl;
 pub use signature::Signature;
 pub use snapshot::Snapshot;

@@ -7,6 +7,7 @@ use sqlx::{ColumnIndex, Decode, Row, Type};
 
 use crate::meta::Revision;
 
+use super::changes::ChangeEvent;
 use super::interned::interned;
 use super::{Change, Collection, StoreError, Stored};
 
@@ -134,6 +135,19 @@ pub(super) fn read_change<'r>(row: &'r impl LogRow<'r>) -> Result<Change, StoreE
         _ => after,
     };
     Ok(Change::new(revision, object, previous, deleted))
+}
+
+/// A change from its state, the operation and the collection; a deletion has no state.
+pub(super) fn read_event<'r>(row: &'r impl LogRow<'r>) -> Result<ChangeEvent, StoreError> {
+    let stored = Arc::new(read_stored(row, 0)?);
+    let is_deletion = read_number(row, 9)? == DELETE;
+    Ok(ChangeEvent {
+        collection: read_collection(row, 10)?,
+        key: Arc::clone(&stored.key),
+        uid: Arc::clone(&stored.uid),
+        revision: stored.revision,
+        stored: (!is_deletion).then_some(stored),
+    })
 }
 
 /// A row of the log from its state, its collection, and whether the scan was looking for it.

@@ -26,8 +26,8 @@ use crate::work;
 
 use super::database::Database;
 use super::{
-    At, Collection, Committed, Config, Feed, Guard, Location, LogWatch, Moment, Op, PageEnd, Snapshot, SnapshotError,
-    StoreCounts, StoreError, Stored, WatchError, Write, WriteError, open,
+    At, Collection, Committed, Config, Feed, Guard, Held, Location, LogWatch, Moment, Op, PageEnd, Snapshot,
+    SnapshotError, StoreCounts, StoreError, Stored, WatchError, Write, WriteError, open,
 };
 
 /// Every database that objects are kept in. Cheap to clone.
@@ -253,6 +253,17 @@ impl Storage {
     /// Keeps a state for the next page of a list, within bounds of number and time, and how many objects follow.
     pub fn pin(&self, snapshot: &Snapshot, page_end: Option<PageEnd>) {
         self.databases.of(snapshot.collection()).pin(snapshot, page_end);
+    }
+
+    /// Hands out something of the state of a collection at a revision to a reader that may be slow: it is taken back once
+    /// too much has changed since. `bytes` is its size.
+    pub fn hand_out<T: Send + 'static>(
+        &self,
+        (collection, revision): (&Collection, Revision),
+        held: T,
+        bytes: usize,
+    ) -> Held<T> {
+        self.databases.of(collection).hand_out((collection, revision), held, bytes)
     }
 
     /// How many objects of `snapshot` whose keys begin with `prefix` follow from the key `start` on, if that was

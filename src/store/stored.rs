@@ -1,10 +1,11 @@
 //! A state of an object as it is stored, and a change from one state to the next.
 
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use bytes::Bytes;
 
+use crate::memory::Reservation;
 use crate::meta::Revision;
 use crate::meta::selector::Labels as _;
 use crate::value::json;
@@ -191,18 +192,43 @@ pub struct Change {
     pub forms: Forms,
     /// What they find out about it.
     pub findings: ChangeFindings,
+    /// The memory that is reserved for it as long as slow clients have not read it.
+    reserved: Mutex<Weak<Reservation>>,
 }
 
 impl Change {
     /// A change that no watch has seen.
     pub(super) fn new(revision: Revision, object: Arc<Stored>, previous: Option<Arc<Stored>>, deleted: bool) -> Self {
-        Change { revision, object, previous, deleted, forms: Forms::default(), findings: ChangeFindings::default() }
+        let (forms, findings, reserved) = Default::default();
+        Change { revision, object, previous, deleted, forms, findings, reserved }
+    }
+
+    /// The memory that is reserved for it.
+    pub(super) fn reserved(&self) -> Option<Arc<Reservation>> {
+        self.reserved.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
+    }
+
+    /// Shares memory for it, unless some has been reserved meanwhile; returns what is reserved.
+    pub(super) fn keep_reserved(&self, new: Reservation) -> Arc<Reservation> {
+        let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
+        reserved.upgrade().unwrap_or_else(|| {
+            let new = Arc::new(new);
+            *reserved = Arc::downgrade(&new);
+            new
+        })
     }
 
     /// Drops what was made for watches: most have sent it. Does not block, as the view is locked meanwhile.
     pub(super) fn forget(&self) {
         self.forms.forget();
         self.findings.forget();
+    }
+
+    /// The size of both states.
+    pub(super) fn size_bytes(&self) -> usize {
+        // A deletion has only the state before it.
+        let after = if self.deleted { 0 } else { self.object.bytes.len() };
+        after + self.left_behind_bytes()
     }
 
     /// The size of the state that the change replaced or removed.

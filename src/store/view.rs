@@ -11,8 +11,10 @@ use tokio::sync::watch;
 
 use crate::meta::Revision;
 
+use super::backend::PageMax;
 use super::batch::{Foreseen, LiveKey, keys_of};
 use super::changes::{Applied, ChangeEvent, LogPage, Newest};
+use super::held::{Dropped, Held, HeldStates};
 use super::objects::Objects;
 use super::snapshot::Snapshot;
 use super::{Change, Collection, Stored, Write};
@@ -24,9 +26,6 @@ const RECENT_MAX: usize = 2_000;
 const RECENT_BYTES_MAX: usize = 2 << 20;
 /// How many changes of a collection keep their encoded events: a watch that keeps up is never further behind.
 const WITH_FORMS_MAX: usize = 64;
-/// How many times the bytes that stay in memory a single collection may have and stay: as many as are loaded at all
-/// ([`Memory::collection_bytes_max`](crate::memory::Memory::collection_bytes_max)).
-const LARGE_FACTOR: usize = 2;
 /// How many states of a collection are kept for pages.
 const PINS_MAX: usize = 32;
 /// How many bytes of changes a state that is kept for pages may be behind: this limits what it keeps in memory.
@@ -34,13 +33,29 @@ const PIN_BYTES_MAX: u64 = 64 << 20;
 /// For how many page ends of such a state the number of following objects is remembered.
 const PAGE_ENDS_MAX: usize = 32;
 
+/// How much stays in memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ViewMax {
+    /// How many bytes of current state, beside [`ViewState::large_bytes`]. Beyond that, collections that nobody watches
+    /// are dropped, the least recently read ones first.
+    pub object_bytes: usize,
+    /// How many bytes a single collection may have and be loaded at all.
+    pub collection_bytes: usize,
+    /// How many bytes of former states readers may hold.
+    pub held_bytes: usize,
+}
+
+#[cfg(test)]
+impl ViewMax {
+    pub const ENDLESS: ViewMax =
+        ViewMax { object_bytes: usize::MAX, collection_bytes: usize::MAX, held_bytes: usize::MAX };
+}
+
 /// All collections, at one revision.
 pub(super) struct View {
     state: RwLock<ViewState>,
     newest: watch::Sender<Revision>,
-    /// How many bytes of current state stay in memory, beside [`ViewState::large_bytes`]. Beyond that, collections that
-    /// nobody watches are dropped, the least recently read ones first.
-    object_bytes_max: usize,
+    max: ViewMax,
     /// Counts reads, so that each collection knows when it was last read.
     reads: AtomicU64,
 }
@@ -54,6 +69,7 @@ struct ViewState {
     /// Collections that by themselves exceed what may stay in memory.
     too_large: HashSet<Collection>,
     newest: Newest,
+    held: HeldStates,
 }
 
 enum CollectionState {
@@ -114,14 +130,9 @@ pub(super) enum StateLookup {
 }
 
 impl View {
-    pub fn new(revision: Revision, compacted: Revision, object_bytes_max: usize) -> Self {
-        let state = ViewState::after(revision, compacted);
-        View {
-            state: RwLock::new(state),
-            newest: watch::Sender::new(revision),
-            object_bytes_max,
-            reads: AtomicU64::new(0),
-        }
+    pub fn new(revision: Revision, compacted: Revision, max: ViewMax) -> Self {
+        let state = ViewState::after(revision, compacted, HeldStates::within(max.held_bytes));
+        View { state: RwLock::new(state), newest: watch::Sender::new(revision), max, reads: AtomicU64::new(0) }
     }
 
     fn read(&self) -> RwLockReadGuard<'_, ViewState> {
@@ -188,15 +199,17 @@ impl View {
         let mut state = self.write();
         // If the view has started over meanwhile, changes may be missing.
         let Some(CollectionState::Loading(waiting)) = state.collections.remove(collection) else { return };
-        waiting.into_iter().for_each(|applied| loaded.apply(applied));
-        if loaded.object_bytes > self.object_bytes_max {
+        waiting.into_iter().for_each(|applied| _ = loaded.apply(applied));
+        if loaded.object_bytes > self.max.object_bytes {
             state.too_large.insert(collection.clone());
         } else {
             state.too_large.remove(collection);
         }
-        state.forget_unread(self.object_bytes_max.saturating_sub(loaded.object_bytes));
+        let dropped = state.forget_unread(self.max.object_bytes.saturating_sub(loaded.object_bytes));
         state.object_bytes += loaded.object_bytes;
         state.collections.insert(collection.clone(), CollectionState::Loaded(loaded));
+        drop(state);
+        drop(dropped);
     }
 
     /// Forgets a collection that could not be loaded.
@@ -219,7 +232,7 @@ impl View {
 
     /// How many bytes of current state stay in memory.
     pub fn object_bytes_max(&self) -> usize {
-        self.object_bytes_max
+        self.max.object_bytes
     }
 
     /// Makes a batch visible if it is next in the log; false, without any effect, if other changes come before it.
@@ -229,13 +242,16 @@ impl View {
         if first.is_some_and(|first| first > state.revision.next()) {
             return false;
         }
-        self.apply(&mut state, batch);
+        let dropped = self.apply(&mut state, batch);
+        drop(state);
+        drop(dropped);
         true
     }
 
     /// Makes visible what was read from the log.
     pub fn publish(&self, changes: Vec<(Collection, Applied)>) {
-        self.apply(&mut self.write(), changes);
+        let dropped = self.apply(&mut self.write(), changes);
+        drop(dropped);
     }
 
     /// Drops every collection, and continues at the revision `newest`: no log leads there from `present`. Watches of
@@ -246,11 +262,17 @@ impl View {
             return;
         }
         let compacted = compacted.max(state.compacted);
-        *state = ViewState::after(newest, compacted);
+        let dropped = state.forget_all();
+        let held = std::mem::replace(&mut state.held, HeldStates::within(0));
+        *state = ViewState::after(newest, compacted, held);
         self.newest.send_replace(newest);
+        drop(state);
+        drop(dropped);
     }
 
-    fn apply(&self, state: &mut ViewState, changes: Vec<(Collection, Applied)>) {
+    /// Returns what is to be dropped once the view is no longer locked.
+    fn apply(&self, state: &mut ViewState, changes: Vec<(Collection, Applied)>) -> Vec<Dropped> {
+        let mut dropped = Vec::new();
         for (collection, applied) in changes {
             // The writer and the poll may both deliver a change.
             if applied.revision <= state.revision {
@@ -261,24 +283,44 @@ impl View {
             match state.collections.get_mut(&collection) {
                 Some(CollectionState::Loaded(loaded)) => {
                     let before = loaded.object_bytes;
-                    loaded.apply(applied);
+                    let replaced_bytes = loaded.apply(applied);
                     state.object_bytes = state.object_bytes.saturating_add(loaded.object_bytes).saturating_sub(before);
+                    dropped.extend(state.held.replaced(&collection, replaced_bytes));
                 }
                 Some(CollectionState::Loading(waiting)) => waiting.push(applied),
                 None => {}
             }
         }
-        let large_bytes = state.large_bytes(self.object_bytes_max);
-        state.forget_unread(self.object_bytes_max.saturating_add(large_bytes));
+        let large_bytes = state.large_bytes(self.max);
+        dropped.extend(state.forget_unread(self.max.object_bytes.saturating_add(large_bytes)));
         // Still under the lock, so that the newest revision never seems to decrease.
         self.newest.send_if_modified(|newest| std::mem::replace(newest, state.revision) != state.revision);
+        dropped
+    }
+
+    /// Hands out something of a state of a collection to a reader that may be slow: it is taken back once too much has
+    /// changed since. `bytes` is its size.
+    pub fn hand_out<T: Send + 'static>(
+        &self,
+        (collection, revision): (&Collection, Revision),
+        held: T,
+        bytes: usize,
+    ) -> Held<T> {
+        let mut state = self.write();
+        let is_present = match state.collections.get(collection) {
+            Some(CollectionState::Loaded(loaded)) => revision >= loaded.revision,
+            _ => false,
+        };
+        state.held.hand_out(collection, held, if is_present { 0 } else { bytes })
     }
 
     /// Drops half of what nobody watches.
     pub fn give_back(&self) {
         let mut state = self.write();
         let bytes_max = state.object_bytes / 2;
-        state.forget_unread(bytes_max);
+        let dropped = state.forget_unread(bytes_max);
+        drop(state);
+        drop(dropped);
     }
 
     /// Drops a collection unless it is being watched.
@@ -289,7 +331,9 @@ impl View {
             CollectionState::Loading(_) => false,
         };
         if state.collections.get(collection).is_some_and(is_unwatched) {
-            state.remove(collection);
+            let dropped = state.remove(collection);
+            drop(state);
+            drop(dropped);
         }
     }
 
@@ -360,15 +404,15 @@ impl View {
         pin.page_ends.iter().find(|page_end| page_end.is_at(prefix, start)).map(|page_end| page_end.remaining)
     }
 
-    /// The recent changes of a collection after `after`, at most `max`; `None` if memory does not reach back that far.
-    pub fn recent(&self, collection: &Collection, after: Revision, max: usize) -> Option<LogPage> {
+    /// The first recent changes of a collection after `after`; `None` if memory does not reach back that far.
+    pub fn recent(&self, collection: &Collection, after: Revision, max: PageMax) -> Option<LogPage> {
         let state = self.read();
         let loaded = self.loaded(&state, collection)?;
         if loaded.recent_from > after {
             return None;
         }
         let from = loaded.recent.partition_point(|change| change.revision <= after);
-        let changes: Vec<_> = loaded.recent.range(from..).take(max).cloned().collect();
+        let changes = max.first_of(loaded.recent.range(from..).cloned(), |change| change.size_bytes());
         let last = changes.len() == loaded.recent.len() - from;
         let end = match changes.last() {
             Some(change) if !last => change.revision,
@@ -377,9 +421,8 @@ impl View {
         Some(LogPage { changes, end, last })
     }
 
-    /// The newest changes of all collections after `after`, at most `max`; `None` if memory does not reach back that
-    /// far.
-    pub fn newest_after(&self, after: Revision, max: usize) -> Option<Vec<ChangeEvent>> {
+    /// The first of the newest changes of all collections after `after`; `None` if memory does not reach back that far.
+    pub fn newest_after(&self, after: Revision, max: PageMax) -> Option<Vec<ChangeEvent>> {
         self.read().newest.after_revision(after, max)
     }
 
@@ -437,15 +480,24 @@ impl Pin {
 
 impl ViewState {
     /// Nothing is loaded.
-    fn after(revision: Revision, compacted: Revision) -> Self {
+    fn after(revision: Revision, compacted: Revision, held: HeldStates) -> Self {
         let (collections, newest) = (HashMap::new(), Newest::after(revision));
-        ViewState { revision, compacted, collections, object_bytes: 0, too_large: HashSet::new(), newest }
+        ViewState { revision, compacted, collections, object_bytes: 0, too_large: HashSet::new(), newest, held }
     }
 
-    fn remove(&mut self, collection: &Collection) {
-        if let Some(CollectionState::Loaded(loaded)) = self.collections.remove(collection) {
-            self.object_bytes = self.object_bytes.saturating_sub(loaded.object_bytes);
-        }
+    /// Removes a collection; returns what is taken back from its readers, who alone have its objects from now on.
+    fn remove(&mut self, collection: &Collection) -> Vec<Dropped> {
+        let Some(CollectionState::Loaded(loaded)) = self.collections.remove(collection) else { return Vec::new() };
+        self.object_bytes = self.object_bytes.saturating_sub(loaded.object_bytes);
+        let mut dropped = self.held.replaced(collection, loaded.object_bytes);
+        dropped.push(Box::new(loaded));
+        dropped
+    }
+
+    /// [`ViewState::remove`] for every collection.
+    fn forget_all(&mut self) -> Vec<Dropped> {
+        let all: Vec<_> = self.collections.keys().cloned().collect();
+        all.iter().flat_map(|collection| self.remove(collection)).collect()
     }
 
     fn loaded(&self) -> impl Iterator<Item = (&Collection, &Loaded)> {
@@ -455,21 +507,22 @@ impl ViewState {
         })
     }
 
-    /// The bytes of collections that exceed `bytes_max` by themselves, but not by more than [`LARGE_FACTOR`]. They stay
-    /// until another one is loaded, or memory is short: after each write, the next reader would have to load them again.
-    fn large_bytes(&self, bytes_max: usize) -> usize {
-        if self.object_bytes <= bytes_max {
+    /// The bytes of collections that are loaded though they exceed by themselves what stays in memory. They stay until
+    /// another one is loaded, or memory is short: after each write, the next reader would have to load them again.
+    fn large_bytes(&self, max: ViewMax) -> usize {
+        if self.object_bytes <= max.object_bytes {
             return 0;
         }
-        let is_large = |bytes: &usize| *bytes > bytes_max && *bytes <= bytes_max.saturating_mul(LARGE_FACTOR);
+        let is_large = |bytes: &usize| *bytes > max.object_bytes && *bytes <= max.collection_bytes;
         self.loaded().map(|(_, loaded)| loaded.object_bytes).filter(is_large).sum()
     }
 
     /// Drops collections that nobody watches, the least recently read ones first, until the others have at most
-    /// `bytes_max`.
-    fn forget_unread(&mut self, bytes_max: usize) {
+    /// `bytes_max`. Returns what is to be dropped.
+    fn forget_unread(&mut self, bytes_max: usize) -> Vec<Dropped> {
+        let mut dropped = Vec::new();
         if self.object_bytes <= bytes_max {
-            return;
+            return dropped;
         }
         let unwatched = self.loaded().filter(|(_, loaded)| loaded.changed.receiver_count() == 0);
         let mut unwatched: Vec<_> = unwatched
@@ -478,18 +531,20 @@ impl ViewState {
         unwatched.sort_by_key(|(last_read, _)| *last_read);
         for (_, collection) in unwatched {
             if self.object_bytes <= bytes_max {
-                return;
+                break;
             }
-            self.remove(&collection);
+            dropped.extend(self.remove(&collection));
         }
+        dropped
     }
 }
 
 impl Loaded {
-    fn apply(&mut self, applied: Applied) {
+    /// Returns the size of the state that was replaced.
+    fn apply(&mut self, applied: Applied) -> usize {
         // The collection as loaded may already contain a change that is published later.
         if applied.revision <= self.revision {
-            return;
+            return 0;
         }
         let Applied { key, revision, stored, .. } = applied;
         let previous = match &stored {
@@ -509,7 +564,7 @@ impl Loaded {
                 Change::new(revision, object, Some(previous), true)
             }
             // Nothing existed before or after: the store makes no such change.
-            (None, None) => return,
+            (None, None) => return 0,
         };
         self.revision = revision;
         self.changed_bytes += previous_bytes as u64;
@@ -528,6 +583,7 @@ impl Loaded {
             self.recent_from = oldest.revision;
         }
         self.changed.send_replace(revision);
+        previous_bytes
     }
 }
 
@@ -539,12 +595,14 @@ mod tests {
     use crate::store::objects::by_key;
     use crate::store::{Collection, Stored};
 
-    use super::{Applied, PAGE_ENDS_MAX, PageEnd, StateLookup, View};
+    use super::{Applied, Held, PAGE_ENDS_MAX, PageEnd, StateLookup, View, ViewMax};
+
+    const MAX: ViewMax = ViewMax { object_bytes: 250, collection_bytes: 500, held_bytes: 100 };
 
     #[test]
     fn collections_that_nobody_reads_or_watches_make_room() {
         const REVISION: Revision = Revision::new(1);
-        let view = View::new(REVISION, REVISION, 250);
+        let view = View::new(REVISION, REVISION, MAX);
         let collections = ["watched", "read", "unread", "new"].map(|name| Collection::new("", name));
         let [watched, read, unread, new] = &collections;
         let load = |collection: &Collection| {
@@ -565,7 +623,7 @@ mod tests {
     #[test]
     fn the_bytes_of_all_that_is_loaded_are_known_whatever_happens() {
         const BEGUN: Revision = Revision::new(1);
-        let view = View::new(BEGUN, BEGUN, 250);
+        let view = View::new(BEGUN, BEGUN, MAX);
         let check = |expected: usize| {
             let state = view.read();
             let counted: usize = state.loaded().map(|(_, loaded)| loaded.object_bytes).sum();
@@ -599,7 +657,7 @@ mod tests {
     #[test]
     fn a_collection_that_is_larger_than_all_may_be_is_not_loaded_again_after_each_write() {
         const BEGUN: Revision = Revision::new(1);
-        let view = View::new(BEGUN, BEGUN, 250);
+        let view = View::new(BEGUN, BEGUN, MAX);
         let [large, small, other] = ["large", "small", "other"].map(|name| Collection::new("", name));
         let load = |collection: &Collection, bytes: usize| {
             assert!(view.begin_loading(collection));
@@ -633,9 +691,41 @@ mod tests {
     }
 
     #[test]
+    fn what_slow_readers_hold_is_taken_back() {
+        const BEGUN: Revision = Revision::new(1);
+        let view = View::new(BEGUN, BEGUN, MAX);
+        let [things, others] = ["things", "others"].map(|name| Collection::new("", name));
+        let load = |collection: &Collection, bytes: usize| {
+            assert!(view.begin_loading(collection));
+            let object = Stored::fixture("a", "u", vec![b' '; bytes]);
+            view.finish_loading(collection, by_key(vec![object]), view.revision());
+        };
+        let change = || {
+            let (revision, stored) = (view.revision().next(), Arc::new(Stored::fixture("a", "u", vec![b' '; 60])));
+            let applied = Applied { key: "a".into(), uid: "u".into(), revision, stored: Some(stored) };
+            view.publish(vec![(things.clone(), applied)]);
+        };
+        let is_held = |held: &Held<()>| held.with(|()| ()).is_ok();
+        load(&things, 60);
+        let first = view.hand_out((&things, view.revision()), (), 60);
+        change();
+        let second = view.hand_out((&things, view.revision()), (), 60);
+        assert!(is_held(&first) && is_held(&second));
+        change();
+        assert!(!is_held(&first) && is_held(&second), "two states of 60 bytes were replaced since the first");
+        // A state that is not the present one counts by itself, and so does one whose collection is unloaded.
+        let former = view.hand_out((&things, BEGUN), (), 60);
+        load(&others, 240);
+        assert!(!is_held(&second) && !is_held(&former));
+        let last = view.hand_out((&others, view.revision()), (), 240);
+        view.start_over(view.revision(), Revision::new(9), BEGUN);
+        assert!(!is_held(&last));
+    }
+
+    #[test]
     fn what_follows_a_page_is_known_of_the_last_places() {
         const BEGUN: Revision = Revision::new(1);
-        let view = View::new(BEGUN, BEGUN, 250);
+        let view = View::new(BEGUN, BEGUN, MAX);
         let things = Collection::new("", "things");
         assert!(view.begin_loading(&things));
         view.finish_loading(&things, by_key(vec![Stored::fixture("a", "u", b"{}".to_vec())]), BEGUN);
@@ -652,7 +742,7 @@ mod tests {
     #[test]
     fn what_was_being_loaded_when_the_view_started_over_is_to_be_loaded_anew() {
         let (begun, missed) = (Revision::new(1), Revision::new(9));
-        let view = View::new(begun, begun, 250);
+        let view = View::new(begun, begun, MAX);
         let things = Collection::new("", "things");
         assert!(view.begin_loading(&things));
         view.start_over(begun, missed, missed);

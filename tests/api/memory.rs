@@ -1,6 +1,6 @@
 //! How much memory a server takes that has a limit, under more than fits into it.
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -276,19 +276,81 @@ fn what_is_there_already_is_told_to_as_many_slow_watches_as_there_is_memory_for(
         assert_eq!(send(&server, "POST", CONFIG_MAPS, &config_map(&format!("map-{at}"))).status, 201);
     }
     let peak = Peak::of(&server);
-    let watches: Vec<_> = (0..WATCHES)
-        .map(|_| {
-            let mut stream = TcpStream::connect(server.plain).expect("the server listens");
-            let request = format!("GET {CONFIG_MAPS}?watch=1 HTTP/1.1\r\nHost: localhost\r\n\r\n");
-            stream.write_all(request.as_bytes()).expect("the server reads");
-            stream
-        })
-        .collect();
+    let watches: Vec<_> = (0..WATCHES).map(|_| ask_slowly(&server, &format!("{CONFIG_MAPS}?watch=1"))).collect();
     for watch in &watches {
         watch.peek(&mut [0]).expect("it is answered");
     }
     assert_eq!(server.send("GET", "/readyz", &[], None).status, 200);
     assert!(peak.bytes() < LIMIT_BYTES, "{} MiB", peak.bytes() >> 20);
+}
+
+/// A request whose answer nobody reads.
+fn ask_slowly(server: &Server, path: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(server.plain).expect("the server listens");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    stream.write_all(request.as_bytes()).expect("the server reads");
+    stream
+}
+
+#[test]
+fn watches_far_behind_have_few_of_the_changes_in_memory() {
+    const CHANGES: usize = 40;
+    const WATCHES: usize = 60;
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--durability", "relaxed", "--memory-limit", "96Mi"]);
+    let created = send(&server, "POST", CONFIG_MAPS, &config_map("map")).json();
+    for _ in 0..CHANGES {
+        let mut changed = config_map("map");
+        changed["metadata"]["labels"] = json!({"at": uuid::Uuid::new_v4().to_string()});
+        assert_eq!(send(&server, "PUT", &format!("{CONFIG_MAPS}/map"), &changed).status, 200);
+    }
+    let peak = Peak::of(&server);
+    let revision = created["metadata"]["resourceVersion"].as_str().expect("it has a revision");
+    let path = format!("{CONFIG_MAPS}?watch=1&resourceVersion={revision}");
+    // All changes with their former states are 72 MB for each.
+    let watches: Vec<_> = (0..WATCHES).map(|_| ask_slowly(&server, &path)).collect();
+    for watch in &watches {
+        watch.peek(&mut [0]).expect("it is answered");
+    }
+    let another = send(&server, "PUT", &format!("{CONFIG_MAPS}/map"), &config_map("map"));
+    assert_eq!(another.status, 200);
+    assert!(peak.bytes() < LIMIT_BYTES, "{} MiB", peak.bytes() >> 20);
+    // One that is read gets them all.
+    drop(watches);
+    let (mut read, mut left) = (BufReader::new(ask_slowly(&server, &path)), CHANGES + 1);
+    while left > 0 {
+        let mut line = Vec::new();
+        assert!(read.read_until(b'\n', &mut line).expect("it is sent") > 0, "{left} are left");
+        left -= usize::from(line.ends_with(b"}\n"));
+    }
+}
+
+#[test]
+fn slow_readers_do_not_keep_what_has_changed_since() {
+    const COUNT: usize = 12;
+    const ROUNDS: usize = 20;
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--durability", "relaxed", "--memory-limit", "96Mi"]);
+    for at in 0..COUNT {
+        assert_eq!(send(&server, "POST", CONFIG_MAPS, &config_map(&format!("map-{at}"))).status, 201);
+    }
+    let peak = Peak::of(&server);
+    let mut readers = Vec::new();
+    for round in 0..ROUNDS {
+        let queries = ["", "?watch=1"];
+        readers.extend(queries.map(|query| ask_slowly(&server, &format!("{CONFIG_MAPS}{query}"))));
+        for at in 0..COUNT {
+            let mut changed = config_map(&format!("map-{at}"));
+            changed["metadata"]["labels"] = json!({"round": round.to_string()});
+            assert_eq!(send(&server, "PUT", &format!("{CONFIG_MAPS}/map-{at}"), &changed).status, 200);
+        }
+    }
+    // Each round replaced 11 MB.
+    assert!(peak.bytes() < LIMIT_BYTES, "{} MiB", peak.bytes() >> 20);
+    let mut first = Vec::new();
+    // The oldest list is cut off, and not ended as if it were whole.
+    _ = readers[0].read_to_end(&mut first);
+    assert!(first.starts_with(b"HTTP/1.1 200") && !first.ends_with(b"0\r\n\r\n"), "{} bytes", first.len());
 }
 
 #[test]

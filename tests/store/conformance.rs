@@ -99,6 +99,7 @@ conformance! {
     ],
     kept: [
         a_watch_goes_on_after_a_restart,
+        large_changes_are_read_in_parts,
         a_feed_has_the_changes_of_all_collections_in_order,
         an_earlier_state_is_rebuilt_from_memory_and_from_the_log,
         a_restart_keeps_everything,
@@ -353,6 +354,46 @@ async fn a_feed_has_the_changes_of_all_collections_in_order(database: Database) 
     write(&storage, put("c", "1", &[])).await;
     assert_eq!(entries(&mut feed, 1).await[0].1, "c");
     storage.close().await;
+}
+
+async fn large_changes_are_read_in_parts(database: Database) {
+    const CHANGES: usize = 45;
+    /// Few such texts stay in memory, and one is more than a part of the log.
+    const TEXT_BYTES: usize = 100_000;
+    let storage = database.open().await;
+    let (begun, mut made) = (storage.now(), Vec::new());
+    let revision = storage.revision(&crontabs());
+    for at in 0..CHANGES {
+        let (key, text) = (format!("ns/{}", at % 4), format!("{at}-{}", "x".repeat(TEXT_BYTES)));
+        let is_deletion = at % 9 == 8;
+        let change = if is_deletion { delete(&key, &[]) } else { put(&key, &text, &[]) };
+        made.push((write(&storage, change).await, key, is_deletion));
+    }
+    check_parts(&storage, revision, &begun, &made).await;
+    storage.close().await;
+    check_parts(&database.open().await, revision, &begun, &made).await;
+}
+
+/// Whether a watch, a feed and a scan find what was made.
+async fn check_parts(storage: &Storage, revision: Revision, begun: &Moment, made: &[(Revision, String, bool)]) {
+    let mut watch = storage.watch(&crontabs(), revision).await.expect("it is in the log");
+    let mut watched = Vec::new();
+    while watched.len() < made.len() {
+        let change = next(&mut watch).await;
+        watched.push((change.revision, change.object.key.to_string(), change.deleted));
+    }
+    assert!(watched == made && watch.next_visible().await.is_none());
+    let (mut feed, mut fed) = (storage.feed(begun), Vec::new());
+    while fed.len() < made.len() {
+        let changes = feed.next().await.expect("the feed goes on");
+        fed.extend(changes.iter().map(|change| (change.revision, change.key.to_string(), change.stored.is_none())));
+    }
+    assert!(fed == made);
+    let mut found = Vec::new();
+    let each = |_: Collection, stored: Arc<Stored>| found.push(stored.key.to_string());
+    storage.scan(&["xxx", "yyy", "zzz"], each).await.expect("it reads");
+    found.sort();
+    assert_eq!(found, newest(storage).await.into_keys().collect::<Vec<_>>());
 }
 
 async fn a_feed_ends_where_changes_are_compacted(database: Database) {

@@ -15,8 +15,8 @@ use crate::meta::{Revision, Status};
 use crate::object;
 use crate::protobuf::ItemTexts;
 use crate::registry::{ListAt, ListPage, ListRequest, Target};
-use crate::store::Encoded;
 use crate::store::continue_token::ContinueToken;
+use crate::store::{Encoded, Held, TakenBack};
 use crate::value::{Map, Value};
 
 use super::super::answer::{self, AnswerContent};
@@ -203,23 +203,26 @@ pub(super) async fn answer_page(
     let mut is_logged = false;
     exchange.observe(|observed| is_logged = observed.is_logged(AuditLevel::RequestResponse));
     let is_text = shape.is_plain() && is_json && !format.pretty && !is_logged;
+    let revision = page.revision;
+    let hand_out = |items| app.registry.storage.hand_out((&target.resource.collection, revision), items, size_bytes);
     let is_in_pieces = is_text && size_bytes > LIST_WHOLE_BYTES_MAX;
     if is_text && is_typed {
         let empty = empty_list(target, metadata);
-        let pieces = |page| TypedPieces::new(&empty, page);
         if is_in_pieces {
-            return Ok(answer::in_pieces(exchange, size_bytes, pieces(page)));
+            let pieces = TypedPieces::new(&empty, hand_out(page.items));
+            return Ok(answer::in_pieces(exchange, size_bytes, pieces));
         }
         reserve(app, exchange, size_bytes.saturating_mul(LIST_DECODED_COPIES)).await?;
-        return Ok(answer::encoded(exchange, Encoding::Json, pieces(page).collect::<Vec<_>>().concat()));
+        let pieces = TypedPieces::new(&empty, Held::own(page.items)).collect::<Result<Vec<_>, _>>();
+        return Ok(answer::encoded(exchange, Encoding::Json, pieces.map_err(taken_back)?.concat()));
     }
     if is_in_pieces {
-        return Ok(answer::pieces(exchange, ListPieces::new(target, &metadata, page)));
+        return Ok(answer::pieces(exchange, ListPieces::new(target, &metadata, page, hand_out)));
     }
     if shape.is_plain() && !is_typed {
         let copies = if is_json && !is_logged { LIST_TEXT_COPIES } else { LIST_DECODED_COPIES };
         reserve(app, exchange, size_bytes.saturating_mul(copies)).await?;
-        let whole = ListPieces::new(target, &metadata, page).whole();
+        let whole = ListPieces::new(target, &metadata, page, Held::own).whole().map_err(taken_back)?;
         return Ok(answer::content(exchange, 200, format, AnswerContent::Json(whole)));
     }
     if format.encoding == Encoding::Protobuf
@@ -236,6 +239,11 @@ pub(super) async fn answer_page(
     let decode = if is_shown_whole { Encoded::to_whole_value } else { Encoded::to_value };
     let items = page.items.iter().map(|(stored, encoded)| decode(encoded, stored.revision));
     answer_items(exchange, target, format, shape, metadata, items)
+}
+
+/// The answer if the items are no longer held.
+fn taken_back(why: TakenBack) -> Status {
+    Status::internal_error(&why.to_string())
 }
 
 fn page_metadata(page: &ListPage, is_typed: bool) -> Value {

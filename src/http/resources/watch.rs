@@ -61,7 +61,7 @@ pub(super) async fn watch(app: &App, exchange: &Exchange, target: Target) -> Res
     let selectors_bytes = request.select.labels.size_bytes() + request.select.fields.size_bytes();
     let reserved =
         app.registry.memory.for_watch(exchange.limited_user(), selectors_bytes).map_err(|Full| no_memory())?;
-    let watch = app.registry.watch(&target, &request).await?;
+    let watch = app.registry.watch(&target, &request).await?.read_by(exchange.limited_user());
     let version = &target.version;
     let counters = app.observer.metrics.watch(&version.group, &version.version, &version.names.plural);
     let faults = app.faults.follow(FaultSubject {

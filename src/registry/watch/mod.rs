@@ -9,8 +9,9 @@ use std::time::Duration;
 use tokio::time::{Instant, Interval, MissedTickBehavior, Sleep, interval_at, sleep_until};
 
 use crate::crd::ServedVersion;
+use crate::memory::{Full, Reservation};
 use crate::meta::{Revision, Status};
-use crate::store::{self, At, Encoded, Snapshot, Stored, WatchError};
+use crate::store::{self, At, Encoded, Held, Snapshot, Stored, TakenBack, WatchError};
 use crate::value::json;
 use crate::work;
 
@@ -156,34 +157,55 @@ fn defines_another(change: &store::Change) -> bool {
 
 /// Objects still to be sent as ADDED.
 struct Initial {
-    snapshot: Snapshot,
-    prefix: String,
-    /// The next ones.
-    rows: VecDeque<Arc<Stored>>,
-    /// Whether those in `rows` are the last.
-    read_out: bool,
+    objects: Held<InitialObjects>,
+    /// The one that is sent next; `None` once all were sent.
+    next: Option<Arc<Stored>>,
+    /// Memory for it.
+    reserved: Option<Reservation>,
+    revision: Revision,
     marks_end: bool,
 }
 
-impl Initial {
-    fn new(snapshot: Snapshot, prefix: String, marks_end: bool) -> Self {
-        let mut initial = Initial { snapshot, prefix, rows: VecDeque::new(), read_out: false, marks_end };
-        initial.read(None);
-        initial
-    }
+/// The objects of a snapshot that follow, in the order of their keys.
+struct InitialObjects {
+    snapshot: Snapshot,
+    prefix: String,
+    rows: VecDeque<Arc<Stored>>,
+    /// Whether those in `rows` are the last.
+    read_out: bool,
+}
 
-    /// Moves on to the next object; false if there isn't one.
-    fn advance(&mut self) -> bool {
-        let Some(sent) = self.rows.pop_front() else { return false };
-        if self.rows.is_empty() && !self.read_out {
-            self.read(Some(&format!("{}\0", sent.key)));
-        }
-        true
+impl InitialObjects {
+    fn new(snapshot: Snapshot, prefix: String) -> Self {
+        let mut objects = InitialObjects { snapshot, prefix, rows: VecDeque::new(), read_out: false };
+        objects.read(None);
+        objects
     }
 
     fn read(&mut self, start: Option<&str>) {
         self.rows.extend(self.snapshot.range(&self.prefix, start).take(INITIAL_ROWS).cloned());
         self.read_out = self.rows.len() < INITIAL_ROWS;
+    }
+}
+
+impl Iterator for InitialObjects {
+    type Item = Arc<Stored>;
+
+    fn next(&mut self) -> Option<Arc<Stored>> {
+        let next = self.rows.pop_front()?;
+        if self.rows.is_empty() && !self.read_out {
+            self.read(Some(&format!("{}\0", next.key)));
+        }
+        Some(next)
+    }
+}
+
+impl Initial {
+    /// Moves on to the next object, if it is still held.
+    fn advance(&mut self) -> Result<(), TakenBack> {
+        self.reserved = None;
+        self.next = self.objects.with(Iterator::next)?;
+        Ok(())
     }
 }
 
@@ -284,16 +306,31 @@ impl Registry {
                     store::SnapshotError::Store(error) => store_failed(collection, "list", error),
                 })?;
                 let prefix = if target.namespace.is_empty() { String::new() } else { format!("{}/", target.namespace) };
-                let revision = snapshot.revision();
-                Ok((revision, Some(Initial::new(snapshot, prefix, request.marks_initial_end))))
+                let initial = self.initial(target, request, InitialObjects::new(snapshot, prefix), 0);
+                Ok((initial.revision, Some(initial)))
             }
             Start::Past(revision) => {
                 let snapshot = self.snapshot(target, At::Exact(revision)).await?;
-                Ok((revision, Some(Initial::new(snapshot, key_prefix(target), request.marks_initial_end))))
+                let former_bytes = snapshot.range("", None).map(|stored| stored.bytes.len()).sum();
+                let objects = InitialObjects::new(snapshot, key_prefix(target));
+                Ok((revision, Some(self.initial(target, request, objects, former_bytes))))
             }
             Start::After(revision) => Ok((revision, None)),
             Start::Now => Ok((self.storage.revision(collection), None)),
         }
+    }
+
+    /// Objects as a client that may be slow gets them; `former_bytes` is the size of those that are not present.
+    fn initial(
+        &self,
+        target: &Target,
+        request: &WatchRequest,
+        mut objects: InitialObjects,
+        former_bytes: usize,
+    ) -> Initial {
+        let (revision, next) = (objects.snapshot.revision(), objects.next());
+        let objects = self.storage.hand_out((&target.resource.collection, revision), objects, former_bytes);
+        Initial { objects, next, reserved: None, revision, marks_end: request.marks_initial_end }
     }
 
     /// The changes of the definition of a custom resource, starting with the state that the target was resolved from.
@@ -310,6 +347,12 @@ impl Registry {
 }
 
 impl Watch {
+    /// The same watch, for a client that may be slow to read ([`store::LogWatch::read_by`]).
+    pub fn read_by(mut self, user: Option<&str>) -> Self {
+        self.events = self.events.read_by(user, &self.registry.memory);
+        self
+    }
+
     /// Whether no known change results in an event: `next` would most likely wait.
     pub fn is_quiet(&self) -> bool {
         self.waiting.is_empty() && self.initial.is_none() && self.change.is_none() && self.events.is_quiet()
@@ -345,6 +388,14 @@ impl Watch {
     /// watch until it can, as no event may be skipped.
     async fn make_event(&mut self) {
         let ends = self.ends.deadline();
+        if let Some(initial) = &mut self.initial
+            && let Some(next) = initial.next.as_ref().filter(|_| initial.reserved.is_none())
+        {
+            match self.events.reserve(next).await {
+                Ok(reserved) => initial.reserved = reserved,
+                Err(Full) => return self.ended = true,
+            }
+        }
         let made = tokio::select! {
             biased;
             made = self.try_make_event() => made,
@@ -354,11 +405,12 @@ impl Watch {
             Ok(event) => {
                 self.waiting.extend(event);
                 match &mut self.initial {
-                    Some(initial) => {
-                        if !initial.advance() {
-                            self.finish_initial();
-                        }
-                    }
+                    Some(initial) => match initial.advance() {
+                        Ok(()) if initial.next.is_none() => self.finish_initial(),
+                        Ok(()) => {}
+                        // The client begins anew.
+                        Err(TakenBack) => self.ended = true,
+                    },
                     None => self.change = None,
                 }
             }
@@ -375,7 +427,7 @@ impl Watch {
     async fn try_make_event(&self) -> Result<Option<WatchEvent>, NoEvent> {
         match (&self.initial, &self.change) {
             (Some(initial), _) => {
-                let Some(stored) = initial.rows.front() else { return Ok(None) };
+                let Some(stored) = &initial.next else { return Ok(None) };
                 let target = self.refreshed().await?;
                 if !self.registry.selects(&target, &self.selection, stored, None).await? {
                     return Ok(None);
@@ -392,7 +444,7 @@ impl Watch {
     fn finish_initial(&mut self) {
         let Some(initial) = self.initial.take() else { return };
         if initial.marks_end {
-            self.waiting.push_back(WatchEvent::Bookmark { revision: initial.snapshot.revision(), initial_end: true });
+            self.waiting.push_back(WatchEvent::Bookmark { revision: initial.revision, initial_end: true });
         }
     }
 

@@ -19,7 +19,7 @@ use async_trait::async_trait;
 use crate::memory::Room;
 use crate::meta::Revision;
 
-use super::backend::{LogPart, Stats, Store, WholeLog};
+use super::backend::{LogPart, PageMax, Stats, Store, WholeLog};
 use super::batch::Foreseen;
 use super::batch::WriteOutcome;
 use super::leases::Leases;
@@ -27,9 +27,6 @@ use super::objects::Objects;
 use super::rows::Scanned;
 use super::{Collection, StoreError, Stored, Write};
 use state::{MemoryState, held_by};
-
-/// How many rows of another database are read at a time.
-const PAGE: usize = 512;
 
 /// A database in memory.
 pub struct InMemory {
@@ -72,7 +69,7 @@ impl InMemory {
         let mut state = MemoryState::within(room);
         let mut after = Revision::default();
         loop {
-            let rows = other.scan(&ALL, after, until, PAGE).await?;
+            let rows = other.scan(&ALL, after, until, PageMax::USUAL).await?;
             let Some(last) = rows.last().map(|row| row.revision) else { break };
             after = last;
             if let Some((_, damaged)) =
@@ -88,17 +85,15 @@ impl InMemory {
         state.fill([], until);
         // Objects that have changed while this was reading: they were skipped, or were read in an older state.
         loop {
-            let log = other.log_after(state.current, PAGE).await?;
+            let log = other.log_after(state.current, PageMax::USUAL).await?;
             if state.current < log.compacted {
                 return Err(StoreError::Unreachable(Arc::new(StoreError::Closed)));
             }
             if log.changes.is_empty() {
                 break;
             }
-            for (collection, change) in log.changes {
-                let key = Arc::clone(&change.object.key);
-                let stored = (!change.deleted).then_some(change.object);
-                state.put(&collection, &key, change.revision, stored);
+            for change in log.changes {
+                state.put(&change.collection, &change.key, change.revision, change.stored);
             }
         }
         state.compact(state.current);
@@ -155,11 +150,16 @@ impl Store for InMemory {
         Ok(Some((state.objects(collection), state.current)))
     }
 
-    async fn changes_after(&self, collection: &Collection, after: Revision, max: usize) -> Result<LogPart, StoreError> {
+    async fn changes_after(
+        &self,
+        collection: &Collection,
+        after: Revision,
+        max: PageMax,
+    ) -> Result<LogPart, StoreError> {
         Ok(self.read().changes_after(collection, after, max))
     }
 
-    async fn log_after(&self, after: Revision, max: usize) -> Result<WholeLog, StoreError> {
+    async fn log_after(&self, after: Revision, max: PageMax) -> Result<WholeLog, StoreError> {
         Ok(self.read().log_after(after, max))
     }
 
@@ -172,7 +172,7 @@ impl Store for InMemory {
         texts: &[&str; 3],
         after: Revision,
         until: Revision,
-        max: usize,
+        max: PageMax,
     ) -> Result<Vec<Scanned>, StoreError> {
         Ok(InMemory::read(self).scan(texts, after, until, max))
     }
@@ -185,7 +185,7 @@ impl Store for InMemory {
         std::future::pending().await
     }
 
-    async fn expired(&self, now_ms: i64) -> Result<Vec<(Collection, Arc<Stored>)>, StoreError> {
+    async fn expired(&self, now_ms: i64) -> Result<Vec<(Collection, Arc<str>, Revision)>, StoreError> {
         Ok(InMemory::read(self).expired(now_ms))
     }
 

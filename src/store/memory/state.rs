@@ -8,9 +8,10 @@ use imbl::{OrdMap, Vector};
 use crate::memory::{Portion, Room};
 use crate::meta::Revision;
 
-use super::super::backend::{LogPart, WholeLog};
+use super::super::backend::{LogPart, PageMax, WholeLog};
 use super::super::batch::WriteOutcome;
 use super::super::batch::{Keys, NewChange, decide, keys_of};
+use super::super::changes::ChangeEvent;
 use super::super::objects::Objects;
 use super::super::rows::Scanned;
 use super::super::{Change, Collection, Stored, Write};
@@ -72,6 +73,11 @@ impl Kept {
             Ok(at) => at + 1,
             Err(at) => at,
         }
+    }
+
+    /// The changes after a revision.
+    fn logged_after(&self, revision: Revision) -> impl Iterator<Item = &Change> {
+        (self.after(revision)..self.log.len()).filter_map(|at| self.log.get(at)).map(|logged| &*logged.change)
     }
 }
 
@@ -170,50 +176,48 @@ impl MemoryState {
         self.live.values().map(LiveState::named)
     }
 
-    /// The first `max` changes of a collection after a revision.
-    pub fn changes_after(&self, collection: &Collection, after: Revision, max: usize) -> LogPart {
+    /// The first changes of a collection after a revision.
+    pub fn changes_after(&self, collection: &Collection, after: Revision, max: PageMax) -> LogPart {
         let changes = self.collections.get(collection).map(|kept| {
-            let from = kept.after(after);
-            (from..kept.log.len())
-                .take(max)
-                .filter_map(|at| kept.log.get(at).map(|logged| copy(&logged.change)))
-                .collect()
+            let first = max.first_of(kept.logged_after(after), |change| change.size_bytes());
+            first.into_iter().map(copy).collect()
         });
         LogPart { changes: changes.unwrap_or_default(), compacted: self.compacted }
     }
 
-    /// The first `max` changes of all collections after a revision.
-    pub fn log_after(&self, after: Revision, max: usize) -> WholeLog {
+    /// The first changes of all collections after a revision.
+    pub fn log_after(&self, after: Revision, max: PageMax) -> WholeLog {
         let mut changes = Vec::new();
         for (collection, kept) in &self.collections {
-            let from = kept.after(after);
-            let first = (from..kept.log.len()).take(max).filter_map(|at| kept.log.get(at));
-            changes.extend(first.map(|logged| (collection.clone(), copy(&logged.change))));
+            let first = kept.logged_after(after).take(max.changes);
+            changes.extend(first.map(|change| ChangeEvent::of(collection, change)));
         }
-        changes.sort_by_key(|(_, change)| change.revision);
-        changes.truncate(max);
+        changes.sort_by_key(|change| change.revision);
+        let changes = max.first_of(changes.into_iter(), ChangeEvent::size_bytes);
         WholeLog { changes, newest: self.current, compacted: self.compacted }
     }
 
-    /// The first `max` live objects after a revision and up to `until`, and whether the bytes of each contain one of `texts`.
-    pub fn scan(&self, texts: &[&str; 3], after: Revision, until: Revision, max: usize) -> Vec<Scanned> {
+    /// The first live objects after a revision and up to `until`, and whether the bytes of each contain one of `texts`.
+    pub fn scan(&self, texts: &[&str; 3], after: Revision, until: Revision, max: PageMax) -> Vec<Scanned> {
         if after >= until {
             return Vec::new();
         }
-        let rows = self.live.range(after.next()..=until).take(max);
-        rows.map(|(revision, live)| {
-            // Stored objects are JSON, and so UTF-8.
-            let object = str::from_utf8(&live.stored.bytes).unwrap_or_default();
-            let found = texts.iter().any(|text| object.contains(text)).then(|| live.named());
-            Scanned { revision: *revision, found }
-        })
-        .collect()
+        let rows = max.first_of(self.live.range(after.next()..=until), |(_, live)| live.stored.bytes.len());
+        rows.into_iter()
+            .map(|(revision, live)| {
+                // Stored objects are JSON, and so UTF-8.
+                let object = str::from_utf8(&live.stored.bytes).unwrap_or_default();
+                let found = texts.iter().any(|text| object.contains(text)).then(|| live.named());
+                Scanned { revision: *revision, found }
+            })
+            .collect()
     }
 
     /// Some of the objects that expire at or before `now_ms`.
-    pub fn expired(&self, now_ms: i64) -> Vec<(Collection, Arc<Stored>)> {
+    pub fn expired(&self, now_ms: i64) -> Vec<(Collection, Arc<str>, Revision)> {
         let due = self.expiring.iter().take_while(|((at, _), _)| *at <= now_ms).take(EXPIRED_MAX);
-        due.filter_map(|((_, revision), _)| self.live.get(revision).map(LiveState::named)).collect()
+        let live = due.filter_map(|((_, revision), _)| self.live.get(revision));
+        live.map(|live| (live.collection.clone(), Arc::clone(&live.stored.key), live.stored.revision)).collect()
     }
 
     pub fn may_expire(&self) -> bool {

@@ -55,14 +55,15 @@ use uuid::Uuid;
 
 use crate::meta::Revision;
 
-use super::backend::{LogPart, Stats, Store, WholeLog};
+use super::backend::{LogPart, PageMax, Stats, Store, WholeLog};
 use super::batch::Foreseen;
 use super::batch::WriteOutcome;
 use super::objects::{Objects, by_key};
 use super::rows::DELETE;
 use super::rows::Scanned;
 use super::rows::{
-    LogRow as _, count, read_change, read_collection, read_number, read_or_damaged, read_revision, read_scanned,
+    LogRow as _, count, read_change, read_collection, read_event, read_number, read_or_damaged, read_revision,
+    read_scanned,
 };
 use super::{Collection, Durability, StoreError, Stored, Write};
 use commit::Writing;
@@ -239,40 +240,52 @@ impl Store for Postgres {
         Ok(sizes.first().copied().flatten().and_then(|size| usize::try_from(size).ok()))
     }
 
-    async fn changes_after(&self, collection: &Collection, after: Revision, max: usize) -> Result<LogPart, StoreError> {
+    async fn changes_after(
+        &self,
+        collection: &Collection,
+        after: Revision,
+        max: PageMax,
+    ) -> Result<LogPart, StoreError> {
         let changes = sqlx::query(
             "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
              c.expires_at_ms, c.checksum, c.operation, p.key, p.resource_version, p.created_version, p.uid, p.stored_version, \
              p.schema_generation, p.bytes, p.expires_at_ms, p.checksum \
              FROM changes c LEFT JOIN changes p ON p.resource_version = c.previous_version \
-             WHERE c.resource = $1 AND c.resource_version > $2 ORDER BY c.resource_version LIMIT $3",
+             WHERE c.resource = $1 AND c.resource_version > $2 AND c.resource_version <= (SELECT max(revision) FROM \
+             (SELECT c.resource_version AS revision, sum(octet_length(c.bytes) + coalesce(octet_length(p.bytes), 0)) OVER \
+             (ORDER BY c.resource_version ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before \
+             FROM changes c LEFT JOIN changes p ON p.resource_version = c.previous_version \
+             WHERE c.resource = $1 AND c.resource_version > $2 ORDER BY c.resource_version LIMIT $3) sizes \
+             WHERE coalesce(bytes_before, 0) < $4) ORDER BY c.resource_version",
         );
-        let changes = changes.bind(collection.as_str()).bind(after.get()).bind(count(max));
+        let changes = changes.bind(collection.as_str()).bind(after.get());
+        let changes = changes.bind(count(max.changes)).bind(count(max.bytes));
         let changes = self.fetch(changes, |row| read_change(row)).await?;
         let (_, compacted) = self.revisions().await?;
         Ok(LogPart { changes, compacted })
     }
 
-    async fn log_after(&self, after: Revision, max: usize) -> Result<WholeLog, StoreError> {
+    async fn log_after(&self, after: Revision, max: PageMax) -> Result<WholeLog, StoreError> {
         // One statement reads one state of the database. If there are no changes, there is one row with only the
         // revisions.
         let log = sqlx::query(
             "SELECT log.*, current_revision, compacted_revision FROM counter CROSS JOIN compaction LEFT JOIN \
-             (SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
-             c.expires_at_ms, c.checksum, c.operation, p.key AS previous_key, p.resource_version AS previous, \
-             p.created_version AS previous_created, p.uid AS previous_uid, p.stored_version AS previous_stored_version, \
-             p.schema_generation AS previous_schema_generation, p.bytes AS previous_bytes, \
-             p.expires_at_ms AS previous_expires_at_ms, p.checksum AS previous_checksum, c.resource \
-             FROM changes c LEFT JOIN changes p ON p.resource_version = c.previous_version \
-             WHERE c.resource_version > $1 ORDER BY c.resource_version LIMIT $2) log ON true \
+             (SELECT key, resource_version, created_version, uid, stored_version, schema_generation, bytes, expires_at_ms, \
+             checksum, operation, resource FROM changes \
+             WHERE resource_version > $1 AND resource_version <= (SELECT max(resource_version) FROM \
+             (SELECT resource_version, sum(octet_length(bytes)) OVER \
+             (ORDER BY resource_version ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before \
+             FROM changes WHERE resource_version > $1 ORDER BY resource_version LIMIT $2) sizes \
+             WHERE coalesce(bytes_before, 0) < $3)) log ON true \
              WHERE counter.id = 1 AND compaction.id = 1 ORDER BY log.resource_version",
         );
-        let rows = self.fetch(log.bind(after.get()).bind(count(max)), |row| {
+        let log = log.bind(after.get()).bind(count(max.changes)).bind(count(max.bytes));
+        let rows = self.fetch(log, |row| {
             let change = match row.number(1)? {
-                Some(_) => Some((read_collection(row, 19)?, read_change(row)?)),
+                Some(_) => Some(read_event(row)?),
                 None => None,
             };
-            Ok((change, read_revision(row, 20)?, read_revision(row, 21)?))
+            Ok((change, read_revision(row, 11)?, read_revision(row, 12)?))
         });
         let rows = rows.await?;
         let &(_, newest, compacted) =
@@ -295,20 +308,23 @@ impl Store for Postgres {
         texts: &[&str; 3],
         after: Revision,
         until: Revision,
-        max: usize,
+        max: PageMax,
     ) -> Result<Vec<Scanned>, StoreError> {
         let rows = sqlx::query(
             "SELECT key, resource_version, created_version, uid, stored_version, schema_generation, \
              CASE WHEN found THEN bytes ELSE ''::bytea END, expires_at_ms, checksum, resource, found::int::bigint FROM (SELECT c.*, \
              CASE WHEN o.key IS NULL THEN false \
              ELSE position($1 in c.bytes) > 0 OR position($2 in c.bytes) > 0 OR position($3 in c.bytes) > 0 END AS found \
-             FROM changes c LEFT JOIN objects o \
+             FROM (SELECT *, sum(octet_length(bytes)) OVER \
+             (ORDER BY resource_version ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before FROM changes \
+             WHERE resource_version > $4 AND resource_version <= $5 ORDER BY resource_version LIMIT $6) c \
+             LEFT JOIN objects o \
              ON o.resource = c.resource AND o.key = c.key AND o.resource_version = c.resource_version \
-             WHERE c.resource_version > $4 AND c.resource_version <= $5 ORDER BY c.resource_version LIMIT $6) page \
-             ORDER BY resource_version",
+             WHERE coalesce(c.bytes_before, 0) < $7) page ORDER BY resource_version",
         );
         let rows = texts.iter().fold(rows, |rows, text| rows.bind(text.as_bytes()));
-        let rows = rows.bind(after.get()).bind(until.get()).bind(count(max));
+        let rows = rows.bind(after.get()).bind(until.get());
+        let rows = rows.bind(count(max.changes)).bind(count(max.bytes));
         self.fetch(rows, |row| read_scanned(row)).await
     }
 
@@ -320,14 +336,13 @@ impl Store for Postgres {
         self.written_elsewhere.notified().await;
     }
 
-    async fn expired(&self, now_ms: i64) -> Result<Vec<(Collection, Arc<Stored>)>, StoreError> {
+    async fn expired(&self, now_ms: i64) -> Result<Vec<(Collection, Arc<str>, Revision)>, StoreError> {
         let expired = sqlx::query(
-            "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
-             c.expires_at_ms, c.checksum, c.resource FROM changes c JOIN objects o ON o.resource = c.resource AND o.key = c.key \
-             WHERE c.expires_at_ms <= $1 AND o.resource_version = c.resource_version ORDER BY c.expires_at_ms LIMIT $2",
+            "SELECT c.resource, c.key, c.resource_version FROM changes c \
+             JOIN objects o ON o.resource = c.resource AND o.key = c.key WHERE c.expires_at_ms <= $1 AND o.resource_version = c.resource_version ORDER BY c.expires_at_ms LIMIT $2",
         );
         let expired = expired.bind(now_ms).bind(EXPIRED_MAX);
-        self.fetch(expired, |row| Ok((read_collection(row, 9)?, Arc::new(read_or_damaged(row, 0)?)))).await
+        self.fetch(expired, |row| Ok((read_collection(row, 0)?, row.text(1)?, read_revision(row, 2)?))).await
     }
 
     async fn compact(&self, to: Revision) -> Result<bool, StoreError> {

@@ -36,13 +36,15 @@ use uuid::Uuid;
 
 use crate::meta::Revision;
 
-use super::backend::{LogPart, Stats, Store, WholeLog};
+use super::backend::{LogPart, PageMax, Stats, Store, WholeLog};
 use super::batch::Foreseen;
 use super::batch::WriteOutcome;
 use super::leases::{Leases, runs};
 use super::objects::{Objects, by_key};
 use super::rows::Scanned;
-use super::rows::{LogRow as _, count, read_change, read_collection, read_or_damaged, read_scanned};
+use super::rows::{
+    LogRow as _, count, read_change, read_collection, read_event, read_or_damaged, read_revision, read_scanned,
+};
 use super::{Collection, Durability, StoreError, Stored, Write};
 use commit::Author;
 use connection::CountedConnection;
@@ -276,14 +278,16 @@ impl Store for Sqlite {
     }
 
     async fn revisions(&self) -> Result<(Revision, Revision), StoreError> {
-        // The writing connection is already open at the start, but it is busy for as long as a commit takes.
-        match self.writing.try_lock() {
-            Ok(writing) => {
-                let mut writing = MutexGuard::try_map(writing, Option::as_mut).map_err(|_| StoreError::Closed)?;
-                revisions(&mut writing).await
+        // The writing connection is already open at the start, but it is busy for as long as a commit takes, and others
+        // may be waiting for the reading one. Two are never busy for long at the same time.
+        for connection in [&self.writing, &self.loading] {
+            if let Ok(connection) = connection.try_lock()
+                && let Ok(mut connection) = MutexGuard::try_map(connection, Option::as_mut)
+            {
+                return revisions(&mut connection).await;
             }
-            Err(_) => revisions(&mut *self.reading().await?).await,
         }
+        revisions(&mut *self.reading().await?).await
     }
 
     async fn load_within(
@@ -325,32 +329,45 @@ impl Store for Sqlite {
         connection.fetch_sum(size.bind(collection.as_str())).await.map(Some)
     }
 
-    async fn changes_after(&self, collection: &Collection, after: Revision, max: usize) -> Result<LogPart, StoreError> {
+    async fn changes_after(
+        &self,
+        collection: &Collection,
+        after: Revision,
+        max: PageMax,
+    ) -> Result<LogPart, StoreError> {
         let mut connection = self.reading().await?;
         let changes = sqlx::query(
             "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
              c.expires_at_ms, c.checksum, c.operation, p.key, p.resource_version, p.created_version, p.uid, p.stored_version, \
              p.schema_generation, p.bytes, p.expires_at_ms, p.checksum \
              FROM changes c LEFT JOIN changes p ON p.resource_version = c.previous_version \
-             WHERE c.resource = ? AND c.resource_version > ? ORDER BY c.resource_version LIMIT ?",
+             WHERE c.resource = ?1 AND c.resource_version > ?2 AND c.resource_version <= (SELECT max(revision) FROM \
+             (SELECT c.resource_version AS revision, sum(length(c.bytes) + coalesce(length(p.bytes), 0)) OVER \
+             (ORDER BY c.resource_version ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before \
+             FROM changes c LEFT JOIN changes p ON p.resource_version = c.previous_version \
+             WHERE c.resource = ?1 AND c.resource_version > ?2 ORDER BY c.resource_version LIMIT ?3) \
+             WHERE coalesce(bytes_before, 0) < ?4) ORDER BY c.resource_version",
         );
-        let changes = changes.bind(collection.as_str()).bind(after.get()).bind(count(max));
+        let changes = changes.bind(collection.as_str()).bind(after.get());
+        let changes = changes.bind(count(max.changes)).bind(count(max.bytes));
         let changes = connection.fetch(changes, |row| read_change(row)).await?;
         let compacted = connection.fetch_number("SELECT compacted_revision FROM meta").await?;
         Ok(LogPart { changes, compacted: Revision::new(compacted) })
     }
 
-    async fn log_after(&self, after: Revision, max: usize) -> Result<WholeLog, StoreError> {
+    async fn log_after(&self, after: Revision, max: PageMax) -> Result<WholeLog, StoreError> {
         let mut connection = self.reading().await?;
         let changes = sqlx::query(
-            "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
-             c.expires_at_ms, c.checksum, c.operation, p.key, p.resource_version, p.created_version, p.uid, p.stored_version, \
-             p.schema_generation, p.bytes, p.expires_at_ms, p.checksum, c.resource \
-             FROM changes c LEFT JOIN changes p ON p.resource_version = c.previous_version \
-             WHERE c.resource_version > ? ORDER BY c.resource_version LIMIT ?",
+            "SELECT key, resource_version, created_version, uid, stored_version, schema_generation, bytes, expires_at_ms, \
+             checksum, operation, resource FROM changes \
+             WHERE resource_version > ?1 AND resource_version <= (SELECT max(resource_version) FROM \
+             (SELECT resource_version, sum(length(bytes)) OVER \
+             (ORDER BY resource_version ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before \
+             FROM changes WHERE resource_version > ?1 ORDER BY resource_version LIMIT ?2) \
+             WHERE coalesce(bytes_before, 0) < ?3) ORDER BY resource_version",
         );
-        let changes = changes.bind(after.get()).bind(count(max));
-        let changes = connection.fetch(changes, |row| Ok((read_collection(row, 19)?, read_change(row)?))).await?;
+        let changes = changes.bind(after.get()).bind(count(max.changes)).bind(count(max.bytes));
+        let changes = connection.fetch(changes, |row| read_event(row)).await?;
         let (newest, compacted) = revisions(&mut connection).await?;
         Ok(WholeLog { changes, newest, compacted })
     }
@@ -371,19 +388,23 @@ impl Store for Sqlite {
         texts: &[&str; 3],
         after: Revision,
         until: Revision,
-        max: usize,
+        max: PageMax,
     ) -> Result<Vec<Scanned>, StoreError> {
         let mut connection = self.reading().await?;
         let rows = sqlx::query(
             "SELECT key, resource_version, created_version, uid, stored_version, schema_generation, \
              CASE WHEN found THEN bytes ELSE x'' END, expires_at_ms, checksum, resource, found FROM (SELECT c.*, o.key IS NOT NULL \
-             AND (instr(c.bytes, ?) > 0 OR instr(c.bytes, ?) > 0 OR instr(c.bytes, ?) > 0) AS found \
-             FROM changes c LEFT JOIN objects o \
+             AND (instr(c.bytes, ?1) > 0 OR instr(c.bytes, ?2) > 0 OR instr(c.bytes, ?3) > 0) AS found \
+             FROM (SELECT *, sum(length(bytes)) OVER \
+             (ORDER BY resource_version ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before FROM changes \
+             WHERE resource_version > ?4 AND resource_version <= ?5 ORDER BY resource_version LIMIT ?6) c \
+             LEFT JOIN objects o \
              ON o.resource = c.resource AND o.key = c.key AND o.resource_version = c.resource_version \
-             WHERE c.resource_version > ? AND c.resource_version <= ? ORDER BY c.resource_version LIMIT ?)",
+             WHERE coalesce(c.bytes_before, 0) < ?7 ORDER BY c.resource_version)",
         );
         let rows = texts.iter().fold(rows, |rows, text| rows.bind(text.as_bytes()));
-        let rows = rows.bind(after.get()).bind(until.get()).bind(count(max));
+        let rows = rows.bind(after.get()).bind(until.get());
+        let rows = rows.bind(count(max.changes)).bind(count(max.bytes));
         connection.fetch(rows, |row| read_scanned(row)).await
     }
 
@@ -402,15 +423,14 @@ impl Store for Sqlite {
         }
     }
 
-    async fn expired(&self, now_ms: i64) -> Result<Vec<(Collection, Arc<Stored>)>, StoreError> {
+    async fn expired(&self, now_ms: i64) -> Result<Vec<(Collection, Arc<str>, Revision)>, StoreError> {
         let mut connection = self.reading().await?;
         let expired = sqlx::query(
-            "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
-             c.expires_at_ms, c.checksum, c.resource FROM changes c JOIN objects o ON o.resource = c.resource AND o.key = c.key \
-             WHERE c.expires_at_ms <= ? AND o.resource_version = c.resource_version ORDER BY c.expires_at_ms LIMIT ?",
+            "SELECT c.resource, c.key, c.resource_version FROM changes c \
+             JOIN objects o ON o.resource = c.resource AND o.key = c.key WHERE c.expires_at_ms <= ? AND o.resource_version = c.resource_version ORDER BY c.expires_at_ms LIMIT ?",
         );
         let expired = expired.bind(now_ms).bind(EXPIRED_MAX);
-        connection.fetch(expired, |row| Ok((read_collection(row, 9)?, Arc::new(read_or_damaged(row, 0)?)))).await
+        connection.fetch(expired, |row| Ok((read_collection(row, 0)?, row.text(1)?, read_revision(row, 2)?))).await
     }
 
     fn age(&self) -> Duration {
@@ -521,6 +541,10 @@ pub mod fixture {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::future::join_all;
+
+    use super::super::feed::{DatabaseFeed, Feed};
+    use super::super::view::{View, ViewMax};
     use super::*;
 
     async fn new_file(name: &str) -> Sqlite {
@@ -548,13 +572,62 @@ mod tests {
         let found = sqlite.read(&things, "a").await.expect("it reads");
         assert_eq!(found.map(|found| found.bytes.len()), Some(10));
         let (newest, _) = sqlite.revisions().await.expect("it reads");
-        assert_eq!(sqlite.log_after(Revision::default(), 9).await.expect("it reads").newest, newest);
+        assert_eq!(sqlite.log_after(Revision::default(), PageMax::USUAL).await.expect("it reads").newest, newest);
         drop(loading);
 
         sqlite.closed.store(true, Ordering::Relaxed);
         let stopped = sqlite.load_within(&things, usize::MAX).await;
         assert!(matches!(stopped, Err(StoreError::Closed)), "a server that ends does not wait for it");
         sqlite.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_part_of_the_log_has_few_changes_or_few_bytes() {
+        const MAX: PageMax = PageMax { changes: 4, bytes: 1_000 };
+        let sqlite = new_file("parts").await;
+        for (key, bytes) in [("a", 999), ("b", 1), ("a", 10), ("c", 5_000), ("d", 1), ("e", 1), ("f", 1), ("g", 1)] {
+            sqlite.commit(&[put(key, bytes)], None).await.expect("there is room");
+        }
+        let things = Collection::new("", "things");
+        let of_things = async |after| sqlite.changes_after(&things, after, MAX).await.expect("it reads").changes;
+        let of_all = async |after| sqlite.log_after(after, MAX).await.expect("it reads").changes;
+        let scanned =
+            async |after| sqlite.scan(&["  "; 3], after, Revision::new(i64::MAX), MAX).await.expect("it reads");
+        let counts = async |after: i64| {
+            let after = Revision::new(FIRST_REVISION + after);
+            (of_things(after).await.len(), of_all(after).await.len(), scanned(after).await.len())
+        };
+        // The third change also has the state before it.
+        assert_eq!(counts(0).await, (2, 2, 2));
+        assert_eq!(counts(1).await, (2, 3, 3));
+        assert_eq!(counts(3).await, (1, 1, 1), "a large one comes alone");
+        assert_eq!(counts(4).await, (4, 4, 4));
+        assert_eq!(counts(8).await, (0, 0, 0));
+        sqlite.close().await;
+    }
+
+    #[tokio::test]
+    async fn feeds_that_are_behind_share_what_is_read() {
+        const FEEDS: usize = 20;
+        let sqlite = Arc::new(new_file("feeds").await);
+        let writes: Vec<_> = (0..40).map(|at| put(&format!("{at}"), 200_000)).collect();
+        sqlite.commit(&writes, None).await.expect("there is room");
+        let (newest, compacted) = sqlite.revisions().await.expect("it reads");
+        let view = Arc::new(View::new(newest, compacted, ViewMax::ENDLESS));
+        let last_read = Arc::default();
+        let before = sqlite.stats().counts().statements;
+        let feeds = (0..FEEDS).map(async |_| {
+            let store: Arc<dyn Store> = Arc::<Sqlite>::clone(&sqlite);
+            let begun = Revision::new(FIRST_REVISION);
+            let feed = DatabaseFeed::new(Arc::clone(&view), store, begun, Arc::clone(&last_read));
+            let (mut feed, mut seen) = (Feed::new(vec![feed]), 0);
+            while seen < writes.len() {
+                seen += feed.next().await.expect("it goes on").len();
+            }
+        });
+        join_all(feeds).await;
+        // Each part has six changes, and takes two statements.
+        assert_eq!(sqlite.stats().counts().statements - before, 2 * 7);
     }
 
     #[tokio::test]
