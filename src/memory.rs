@@ -148,6 +148,16 @@ impl From<Full> for Status {
 }
 
 impl Reservation {
+    /// Gives back all but so many bytes.
+    pub fn shrink(&mut self, bytes: usize) {
+        self.0.shrink(units_for(bytes));
+    }
+
+    /// How many bytes are reserved.
+    pub fn bytes(&self) -> usize {
+        self.0.units() as usize * UNIT_BYTES
+    }
+
     /// Reserves so many bytes more of the same pool, at once or not at all.
     pub fn more(&self, bytes: usize) -> Result<Reservation, Full> {
         self.0.more(units_for(bytes)).map(Reservation).ok_or(Full)

@@ -53,7 +53,9 @@ fn unescape(key: &str) -> String {
     let mut rest = key.as_bytes();
     while let [first, after @ ..] = rest {
         rest = after;
-        let digits = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        // A sign is not a digit.
+        let digits = after.get(..2).filter(|digits| digits.iter().all(u8::is_ascii_hexdigit));
+        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
         match (*first, digits.map(|digits| u8::from_str_radix(digits, 16))) {
             (b'%', Some(Ok(byte))) => {
                 out.push(byte);
@@ -95,6 +97,6 @@ mod tests {
         assert_eq!(user.groups, ["a", "b", "system:authenticated"]);
         assert_eq!(user.extra["a/b"], ["1"]);
         assert_eq!(names.user_of(&headers(&[("x-remote-user", ""), ("x-remote-group", "a")])), None);
-        assert_eq!(unescape("50%"), "50%");
+        assert_eq!([unescape("50%"), unescape("%+f")], ["50%", "%+f"]);
     }
 }

@@ -20,6 +20,9 @@ impl UserInfo {
     pub const MASTERS: &str = "system:masters";
     /// The group of all authenticated users.
     pub const AUTHENTICATED: &str = "system:authenticated";
+    /// The user without credentials, and the group of it.
+    const ANONYMOUS: &str = "system:anonymous";
+    const UNAUTHENTICATED: &str = "system:unauthenticated";
     /// The key of the extra value with the id of the user's credential.
     pub const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
     /// The keys of the extra values with the pod that a service account token is bound to.
@@ -30,10 +33,13 @@ impl UserInfo {
     pub const NODE_NAME: &str = "authentication.kubernetes.io/node-name";
     pub const NODE_UID: &str = "authentication.kubernetes.io/node-uid";
 
-    /// A user who has authenticated as `name`, in `groups` and in `system:authenticated`.
+    /// A user who has authenticated as `name`, in `groups` and in `system:authenticated`; one of whom it is told that
+    /// nobody is authenticated is not in that group.
+    ///
+    /// Source: `AuthenticatedGroupAdder` of `k8s.io/apiserver/pkg/authentication/group`, release 1.37.
     pub fn authenticated(name: impl Into<String>, groups: Vec<String>) -> Self {
         let mut user = UserInfo { name: name.into(), groups, ..UserInfo::default() };
-        if !user.is_in(Self::AUTHENTICATED) {
+        if user.name != Self::ANONYMOUS && !user.is_in(Self::AUTHENTICATED) && !user.is_in(Self::UNAUTHENTICATED) {
             user.groups.push(Self::AUTHENTICATED.to_owned());
         }
         user
@@ -41,8 +47,8 @@ impl UserInfo {
 
     /// A user without credentials.
     pub fn anonymous() -> Self {
-        let groups = vec!["system:unauthenticated".to_owned()];
-        UserInfo { name: "system:anonymous".to_owned(), groups, ..UserInfo::default() }
+        let groups = vec![Self::UNAUTHENTICATED.to_owned()];
+        UserInfo { name: Self::ANONYMOUS.to_owned(), groups, ..UserInfo::default() }
     }
 
     /// The user of a port without TLS: everyone who can reach it is an administrator.
@@ -101,5 +107,8 @@ mod tests {
         let user = UserInfo::authenticated("jane", vec![UserInfo::AUTHENTICATED.to_owned()]);
         assert_eq!(user.groups, ["system:authenticated"]);
         assert!(UserInfo::unsecured().is_in(UserInfo::MASTERS));
+        let unknown = UserInfo::anonymous();
+        assert_eq!(UserInfo::authenticated(unknown.name.as_str(), Vec::new()).groups, <[String; 0]>::default());
+        assert_eq!(UserInfo::authenticated("jane", unknown.groups.clone()).groups, unknown.groups);
     }
 }

@@ -10,11 +10,13 @@ use hyper::body::{Frame, SizeHint};
 
 use crate::audit::AuditLevel;
 use crate::kinds::{self, layout};
+use crate::memory::Memory;
 use crate::meta::Status;
 use crate::registry::{WARNING_CHARACTERS_MAX, WARNINGS_CHARACTERS_MAX};
 use crate::store::TakenBack;
 use crate::value::{Value, json, yaml};
 
+use super::around::around;
 use super::document_cache::CachedDocument;
 use super::exchange::Exchange;
 use super::frame::{Compressed, GZIP_THRESHOLD_BYTES, gzip};
@@ -26,6 +28,9 @@ use super::path;
 /// has a long line for each of its members. The reference has no such limit.
 const INDENTATION_BYTES_MAX: usize = 16 << 20;
 const TOO_DEEP_FOR_YAML: &str = "the object is nested too deep to be indented, ask for application/json";
+
+/// Answers of at most so many bytes are part of what a request takes in any case.
+pub(super) const UNCOUNTED_BYTES_MAX: usize = 16 << 10;
 
 const TEXT_PLAIN: &str = "text/plain; charset=utf-8";
 
@@ -217,7 +222,47 @@ pub(super) async fn document(exchange: &Exchange, content_type: &str, document: 
 pub(super) fn body(exchange: &Exchange, code: u16, content_type: &str, bytes: Vec<u8>) -> Response<Body> {
     let compressed = if is_compressed(exchange, bytes.len()) { gzip(&bytes).ok() } else { None };
     let is_compressed = compressed.is_some();
-    finish(exchange, code, content_type, Body::from(compressed.unwrap_or(bytes)), is_compressed)
+    let bytes = compressed.unwrap_or(bytes);
+    let is_large = bytes.len() > UNCOUNTED_BYTES_MAX;
+    let mut response = finish(exchange, code, content_type, Body::from(bytes), is_compressed);
+    if is_large {
+        response.extensions_mut().insert(MadeForOne);
+    }
+    response
+}
+
+/// Marks a large answer that no other request shares: it takes memory until its client has read it.
+#[derive(Clone, Copy)]
+struct MadeForOne;
+
+/// How many bytes an answer takes by itself until it is sent, beyond what a request takes in any case.
+pub(super) fn memory_bytes(answer: &Response<Body>) -> usize {
+    match answer.extensions().get::<MadeForOne>() {
+        Some(MadeForOne) => answer.body().size_hint().lower() as usize,
+        None => 0,
+    }
+}
+
+/// The answer to a request, with memory for its `bytes` until it is sent: of what was reserved for the request, or more.
+///
+/// Errors: there is no memory for it.
+pub(super) async fn held(
+    exchange: &Exchange,
+    memory: &Memory,
+    answer: Response<Body>,
+    bytes: usize,
+) -> Result<Response<Body>, Status> {
+    let mut reserved = exchange.reserved_for_answer(bytes);
+    if reserved.as_ref().is_none_or(|reserved| reserved.bytes() < bytes) {
+        // What a user has at most must be free for that.
+        drop(reserved);
+        exchange.reserve_answer(memory, bytes).await?;
+        reserved = exchange.reserved_for_answer(bytes);
+    }
+    Ok(around(answer, move |body, context| {
+        let _held = &reserved;
+        body.poll_frame(context)
+    }))
 }
 
 fn finish(exchange: &Exchange, code: u16, content_type: &str, body: Body, is_compressed: bool) -> Response<Body> {

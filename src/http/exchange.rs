@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use axum::body::{Body, Bytes, HttpBody as _};
 use axum::http::{HeaderMap, HeaderName, Method, Request, header};
@@ -201,9 +201,27 @@ impl Exchange {
         self.content_type.starts_with("application/json-patch+json") && (0..body.len()).any(begins)
     }
 
+    /// Reserves memory for an answer of so many bytes that is built as a whole.
+    ///
+    /// Errors: 429 if there is not enough in time.
+    pub async fn reserve_answer(&self, memory: &Memory, bytes: usize) -> Result<(), Status> {
+        let reserved = memory.for_answer(self.limited_user(), bytes).await;
+        self.hold(reserved.map_err(|Full| no_memory())?);
+        Ok(())
+    }
+
     /// Keeps memory reserved until the request is answered.
-    pub fn hold(&self, reserved: Reservation) {
-        self.reserved.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(reserved);
+    fn hold(&self, reserved: Reservation) {
+        self.reserved.lock().unwrap_or_else(PoisonError::into_inner).push(reserved);
+    }
+
+    /// Takes so many bytes, or as many as there are, of the memory that was reserved for the request, for an answer that
+    /// is on its way to its client; the rest is given back. `None` if none was reserved.
+    pub fn reserved_for_answer(&self, bytes: usize) -> Option<Reservation> {
+        let reserved = std::mem::take(&mut *self.reserved.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut kept = reserved.into_iter().max_by_key(Reservation::bytes)?;
+        kept.shrink(bytes);
+        Some(kept)
     }
 
     /// Drops what authentication told for the client and the audit log.
@@ -236,7 +254,7 @@ impl Exchange {
             found.request_annotations().iter().for_each(|(name, text)| observed.annotate_requests(name.clone(), text));
             observed.took(|latencies| latencies.webhooks.add(found.webhook_times()));
         });
-        let mut warnings = self.warnings.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
         warnings.absorb(found.into_notes());
     }
 }

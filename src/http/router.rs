@@ -114,9 +114,21 @@ async fn respond(
         patience = patience.after(begun.elapsed());
     }
     let (app, exchange) = (app, &*exchange);
+    let is_change = changes_one_object(exchange, observed, &target);
     let serve = async |target, body| {
-        let answered = within_limits(app, exchange, observed, patience, answer(app, exchange, target, body)).await;
-        answered.unwrap_or_else(|refusal| refusal)
+        let answered = async {
+            let answer = answer(app, exchange, target, body).await;
+            match answer::memory_bytes(&answer) {
+                0 => Ok(answer),
+                bytes => Box::pin(answer::held(exchange, &app.registry.memory, answer, bytes)).await,
+            }
+        };
+        match within_limits(app, exchange, observed, patience, answered).await {
+            Ok(Ok(answer)) | Err(answer) => answer,
+            // What it has done can't be told.
+            Ok(Err(_)) if observed.kind() == RequestKind::Mutating => share::out_of_time(exchange, observed, is_change),
+            Ok(Err(status)) => answer::status(exchange, &status),
+        }
     };
     faults::answer(app, exchange, target, body, serve).await
 }

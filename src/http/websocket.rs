@@ -34,6 +34,11 @@ pub const TOKEN_PROTOCOL: &str = "base64url.bearer.authorization.k8s.io.";
 const RECEIVED_BYTES_MAX: usize = 64 << 10;
 /// The length of the prefix of an event in a protobuf stream.
 const PROTOBUF_LENGTH_BYTES: usize = 4;
+/// How much is read of a client at a time.
+const READ_BYTES: usize = 4 << 10;
+/// How many bytes of answers to pings and of the end of the connection may wait for a client that does not read. Beyond
+/// that, only the newest ping is answered.
+const REPLIES_BYTES_MAX: usize = 4 << 10;
 /// How long a client may take to receive an event.
 const SEND_MAX: Duration = Duration::from_secs(30);
 
@@ -179,14 +184,22 @@ fn head(is_text: bool, length: usize) -> Vec<u8> {
     head
 }
 
+/// What a connection may have in memory.
+fn config() -> WebSocketConfig {
+    WebSocketConfig::default()
+        .max_message_size(Some(RECEIVED_BYTES_MAX))
+        .max_frame_size(Some(RECEIVED_BYTES_MAX))
+        .read_buffer_size(READ_BYTES)
+        .write_buffer_size(0)
+        .max_write_buffer_size(REPLIES_BYTES_MAX)
+}
+
 async fn send(on_upgrade: OnUpgrade, mut frames: impl Frames) {
     let upgraded = match on_upgrade.await {
         Ok(upgraded) => upgraded,
         Err(error) => return tracing::debug!(%error, "no WebSocket came of a handshake"),
     };
-    let config =
-        WebSocketConfig::default().max_message_size(Some(RECEIVED_BYTES_MAX)).max_frame_size(Some(RECEIVED_BYTES_MAX));
-    let mut socket = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await;
+    let mut socket = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config())).await;
     loop {
         tokio::select! {
             event = frames.next() => {
@@ -209,10 +222,13 @@ async fn send(on_upgrade: OnUpgrade, mut frames: impl Frames) {
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
+    use std::pin::pin;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
+    use std::task::Poll;
 
     use axum::http::Request;
+    use futures_util::future::join;
     use hyper::body::Incoming;
     use hyper::service::service_fn;
     use hyper_util::rt::TokioExecutor;
@@ -263,6 +279,40 @@ mod tests {
             received.push(char::from(byte));
         }
         assert!(received.ends_with("<others ran>"), "{received}");
+    }
+
+    #[tokio::test]
+    async fn pings_of_a_client_that_reads_nothing_take_little_memory() {
+        const PINGS: usize = 10_000;
+        // FIN and ping, masked by zeros.
+        let ping = [&[0x89, 0x80 | 125, 0, 0, 0, 0][..], &[b'x'; 125]].concat();
+        let (ours, mut client) = duplex(1 << 10);
+        let mut socket = WebSocketStream::from_raw_socket(ours, Role::Server, Some(config())).await;
+        let pinging = async {
+            for _ in 0..PINGS {
+                client.write_all(&ping).await.expect("it reads");
+            }
+        };
+        let mut read = 0;
+        let reading = async {
+            while let Some(Ok(Message::Ping(_))) = socket.next().await {
+                read += 1;
+                if read == PINGS {
+                    break;
+                }
+            }
+        };
+        let mut both = pin!(join(pinging, reading));
+        let mut taken = 0;
+        std::future::poll_fn(|context| {
+            let mut polled = Poll::Pending;
+            let counted = allocation_counter::measure(|| polled = both.as_mut().poll(context).map(|_| ()));
+            taken += counted.bytes_current;
+            polled
+        })
+        .await;
+        assert!(taken < 64 << 10, "{taken} bytes");
+        assert_eq!(read, PINGS);
     }
 
     #[test]

@@ -90,6 +90,18 @@ pub struct FairUnits {
 }
 
 impl FairUnits {
+    /// How many units these are.
+    pub fn units(&self) -> u32 {
+        self.units
+    }
+
+    /// Gives back all but so many units.
+    pub fn shrink(&mut self, units: u32) {
+        let surplus = self.units.saturating_sub(units);
+        self.units -= surplus;
+        self.pool.give_back(&self.user, surplus);
+    }
+
     /// Takes more units of the same pool for the same user, at once or not at all.
     pub fn more(&self, units: u32) -> Option<FairUnits> {
         let mut state = self.pool.state();

@@ -64,6 +64,7 @@ impl Registry {
                 (self.snapshot(target, At::Exact(*revision)).await?, None)
             }
             ListAt::Continue(token) => {
+                self.wait_for(&target.resource, token.revision).await?;
                 let at = token.revision.map_or(At::Newest, At::Exact);
                 let snapshot = self.storage.snapshot(collection, at).await;
                 let snapshot =
@@ -390,7 +391,8 @@ mod tests {
 
         let newest = newest(&registry);
         let to_come = Revision::new(newest.get() + 1_000);
-        for at in [ListAt::Exact(to_come), ListAt::AtLeast(to_come)] {
+        let token = ContinueToken { revision: Some(to_come), start: String::new() };
+        for at in [ListAt::Exact(to_come), ListAt::AtLeast(to_come), ListAt::Continue(token)] {
             let early = page(&registry, &namespaces, at).await.err().expect("it is not there yet");
             assert_eq!(early, Status::too_large_resource_version(to_come, newest));
         }

@@ -36,6 +36,8 @@ use crate::http::{Cut, PeerAddress, Stop, Stopping};
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 const HEADERS_READ_MAX: Duration = Duration::from_secs(32);
 const HEADERS_SIZE_BYTES_MAX: usize = 1 << 20;
+/// Of the header fields of HTTP/2, with 32 bytes for each: over the wire, a field may be a single byte.
+const FIELDS_SIZE_BYTES_MAX: u32 = 256 << 10;
 const HEADERS_COUNT_MAX: usize = 1000;
 /// From this length of a request's head on, its connection of HTTP/1 is closed after the answer: the library would keep
 /// the buffer that the head was read into.
@@ -45,8 +47,11 @@ const STREAMS_MAX: u32 = 1000;
 /// The limit of unread bytes of one body, and of all bodies on a connection.
 const STREAM_UNREAD_BYTES_MAX: u32 = 128 << 10;
 const CONNECTION_UNREAD_BYTES_MAX: u32 = 512 << 10;
-/// A client may cancel all its watches at once; each reset waits here until it is seen.
+/// How many streams of a connection may be in error.
 const RESET_STREAMS_MAX: usize = 4 * STREAMS_MAX as usize;
+/// How many streams may be cancelled in the turn of the connection in which they came: a flood of them ends it. Streams
+/// that have begun, such as watches, may all be cancelled at once.
+const RESET_AT_ONCE_MAX: usize = 100;
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 const PING_ANSWER_MAX: Duration = Duration::from_secs(15);
 /// How long a client may take to read any of the data that is sent to it.
@@ -406,9 +411,9 @@ fn builder() -> Builder<pace::Streams> {
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(STREAMS_MAX)
-        .max_pending_accept_reset_streams(RESET_STREAMS_MAX)
+        .max_pending_accept_reset_streams(RESET_AT_ONCE_MAX)
         .max_local_error_reset_streams(RESET_STREAMS_MAX)
-        .max_header_list_size(HEADERS_SIZE_BYTES_MAX as u32)
+        .max_header_list_size(FIELDS_SIZE_BYTES_MAX)
         .initial_stream_window_size(STREAM_UNREAD_BYTES_MAX)
         .initial_connection_window_size(CONNECTION_UNREAD_BYTES_MAX)
         .max_send_buf_size(pace::STREAM_BUFFER_BYTES_MAX)

@@ -18,6 +18,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// How much is gathered before it is written to the stream within a turn: what fits into a TLS record.
 const GATHERED_BYTES_MAX: usize = 16 << 10;
+/// After how much a connection ends its turn. What it has read begins before it reads on: a head of HTTP/2 takes a hundred
+/// times as much memory as it has bytes, and the requests of a connection are a thousand.
+const TURN_READ_BYTES: usize = 16 << 10;
 /// A write of this size gains nothing by being copied beside others.
 const DIRECT_BYTES_MIN: usize = 8 << 10;
 
@@ -35,6 +38,7 @@ pub fn cork<S>(stream: S) -> (Corked<S>, Cork<S>) {
         is_over: false,
         is_blocked: false,
         is_flushed: true,
+        turn_read_bytes: 0,
         successor: None,
     };
     let shared = Arc::new(Mutex::new(gathered));
@@ -58,6 +62,8 @@ struct Gathered<S> {
     is_blocked: bool,
     /// Whether nothing was written to the stream since it was last flushed.
     is_flushed: bool,
+    /// How much was read in this turn.
+    turn_read_bytes: usize,
     /// The holder of the stream, which waits until the rest of the connection's bytes is sent.
     successor: Option<Waker>,
 }
@@ -101,6 +107,7 @@ where
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let turns = &mut *self;
+        lock(&turns.cork.0).turn_read_bytes = 0;
         if turns.ended.is_none()
             && let Poll::Ready(ended) = turns.connection.as_mut().poll(context)
         {
@@ -195,7 +202,18 @@ impl<S: AsyncWrite + Unpin> Gathered<S> {
 
 impl<S: AsyncRead + Unpin> AsyncRead for Corked<S> {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut lock(&self.0).stream).poll_read(context, out)
+        let mut gathered = lock(&self.0);
+        if gathered.is_over {
+            return Pin::new(&mut gathered.stream).poll_read(context, out);
+        }
+        if gathered.turn_read_bytes >= TURN_READ_BYTES {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let before = out.filled().len();
+        ready!(Pin::new(&mut gathered.stream).poll_read(context, out))?;
+        gathered.turn_read_bytes += out.filled().len() - before;
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -302,6 +320,30 @@ mod tests {
         fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
             Poll::Ready(Ok(()))
         }
+    }
+
+    #[tokio::test]
+    async fn a_connection_reads_so_much_in_a_turn() {
+        const SENT_BYTES: usize = 10 * TURN_READ_BYTES;
+        let (ours, mut theirs) = duplex(SENT_BYTES);
+        theirs.write_all(&vec![0; SENT_BYTES]).await.expect("there is room");
+        let (mut corked, cork) = cork(ours);
+        let mut read = 0;
+        let connection = async {
+            while read < SENT_BYTES {
+                read += corked.read(&mut [0; 1 << 10]).await?;
+            }
+            Ok::<_, io::Error>(())
+        };
+        let (mut connection, mut turns) = (pin!(connection), 0);
+        let mut ran = pin!(cork.turns(connection.as_mut()));
+        std::future::poll_fn(|context| {
+            turns += 1;
+            ran.as_mut().poll(context)
+        })
+        .await
+        .expect("nothing fails");
+        assert_eq!(turns, 10);
     }
 
     /// What a connection leaves in the stream that writes these parts, flushes each, and has another turn after each row.

@@ -382,7 +382,9 @@ fn unescaped(path: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(path.len());
     let mut rest = path.as_bytes();
     while let [first, after @ ..] = rest {
-        let digits = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        // A sign is not a digit.
+        let digits = after.get(..2).filter(|digits| digits.iter().all(u8::is_ascii_hexdigit));
+        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
         rest = after;
         match digits.filter(|_| *first == b'%').map(|digits| u8::from_str_radix(digits, 16)) {
             Some(Ok(byte)) => {

@@ -6,6 +6,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::thread;
 
+use super::memory::{LIMIT_BYTES, Peak};
 use crate::server::{Folder, Server};
 
 /// What a flood may send until its connection ends: what the system and the server have taken before they look.
@@ -107,4 +108,29 @@ fn floods_of_frames_end_their_connection() {
     };
     flood(&server, |place| streams(place, &faulty));
     assert_eq!(server.send("GET", LIST, &[], None).status, 200);
+}
+
+#[test]
+fn header_fields_of_a_byte_each_take_little_memory() {
+    const STREAMS: u32 = 400;
+    const FIELDS: usize = 16_000;
+    /// The first entry of the dynamic table.
+    const FIRST_INDEX: u8 = 0x80 | 62;
+    /// A field that is added to that table, its name and its value.
+    const ADDED: &[u8] = b"\x40\x01z\x00";
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--memory-limit", "96Mi"]);
+    let peak = Peak::of(&server);
+    let mut connection = TcpStream::connect(server.plain).expect("it listens");
+    connection.write_all(&[PREFACE.to_vec(), frame(SETTINGS, 0, 0, &[])].concat()).expect("it is taken");
+    for at in 0..STREAMS {
+        let added = if at == 0 { ADDED } else { &[] };
+        let fields = [&request("GET", "/api"), added, &[FIRST_INDEX].repeat(FIELDS)].concat();
+        // The server may end it.
+        if connection.write_all(&frame(HEADERS, END_HEADERS | END_STREAM, 2 * at + 1, &fields)).is_err() {
+            break;
+        }
+    }
+    assert!(is_answered(&server));
+    assert!(peak.bytes() < LIMIT_BYTES, "{} MiB", peak.bytes() >> 20);
 }

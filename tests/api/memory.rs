@@ -15,7 +15,7 @@ use serde_json::json;
 use super::limits::{SHIPS, send, serve_ships, ship};
 use crate::server::{Folder, Server};
 
-const LIMIT_BYTES: usize = 96 << 20;
+pub const LIMIT_BYTES: usize = 96 << 20;
 /// Of one connection, as client-go opens them.
 const STREAMS: usize = 1000;
 const CLIENTS: usize = 200;
@@ -24,13 +24,13 @@ const BODY_BYTES: usize = 3 << 20;
 const ANSWERS: [u16; 2] = [201, 429];
 
 /// What the process has for itself, in bytes, at the most; looked at all the time.
-struct Peak {
+pub struct Peak {
     bytes: Arc<AtomicUsize>,
     ended: Arc<AtomicBool>,
 }
 
 impl Peak {
-    fn of(server: &Server) -> Peak {
+    pub fn of(server: &Server) -> Peak {
         let peak = Peak { bytes: Arc::default(), ended: Arc::default() };
         let (bytes, ended, path) =
             (Arc::clone(&peak.bytes), Arc::clone(&peak.ended), format!("/proc/{}/status", server.id()));
@@ -46,7 +46,7 @@ impl Peak {
         peak
     }
 
-    fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
 }
@@ -231,6 +231,36 @@ async fn watch_slowly(server: &Server) -> Vec<hyper::Response<hyper::body::Incom
         }
     }
     watches
+}
+
+/// Asks for one object on so many streams of a connection, and reads nothing of the answers but their heads; returns how
+/// many have come.
+async fn get_slowly(server: &Server, path: &str, streams: usize) -> Vec<u16> {
+    let stream = tokio::net::TcpStream::connect(server.plain).await.expect("the server listens");
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    builder.initial_stream_window_size(1 << 10);
+    let (client, connection) = builder.handshake(TokioIo::new(stream)).await.expect("it is HTTP/2");
+    tokio::spawn(connection);
+    let answers = (0..streams).map(|_| {
+        let (mut client, request) =
+            (client.clone(), Request::get(format!("http://localhost{path}")).body(Body::empty()));
+        async move { client.send_request(request.expect("it is a request")).await.expect("it is answered") }
+    });
+    let answers = futures_util::future::join_all(answers).await;
+    answers.iter().map(|answer| answer.status().as_u16()).collect()
+}
+
+#[test]
+fn objects_are_answered_as_far_as_there_is_memory_for_those_that_nobody_reads() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--durability", "relaxed", "--memory-limit", "96Mi"]);
+    assert_eq!(send(&server, "POST", CONFIG_MAPS, &config_map("map")).status, 201);
+    let peak = Peak::of(&server);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("there is a runtime");
+    let codes = runtime.block_on(get_slowly(&server, &format!("{CONFIG_MAPS}/map"), 300));
+    let count = |code: u16| codes.iter().filter(|told| **told == code).count();
+    assert!(count(200) > 5 && count(429) > 200 && count(200) + count(429) == codes.len(), "{codes:?}");
+    assert!(peak.bytes() < LIMIT_BYTES, "{} MiB", peak.bytes() >> 20);
 }
 
 /// A watch over a WebSocket that nobody reads.
@@ -424,7 +454,7 @@ fn the_limit_holds_under_large_bodies_lists_and_slow_watches() {
 
 #[test]
 fn what_grows_out_of_little_is_refused_before_it_is_made() {
-    const LIMIT_BYTES: usize = 512 << 20;
+    pub const LIMIT_BYTES: usize = 512 << 20;
     const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
     let folder = Folder::for_test();
     let server = Server::start(&folder.0, &["--store", "memory", "--memory-limit", "512Mi"]);

@@ -23,6 +23,8 @@ use crate::object;
 use crate::value::Value;
 use crate::work;
 
+mod foreign;
+
 /// Why claims can't be signed.
 pub type SignError = jsonwebtoken::errors::Error;
 
@@ -32,22 +34,23 @@ pub const LEEWAY_S: i64 = 60;
 const VERIFIED_MAX: usize = 1_000;
 /// The longest token that is cached, in bytes: one of many audiences takes several times its length.
 const VERIFIED_BYTES_MAX: usize = 4096;
+
 /// The claims of a token, in the order of its text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claims {
-    #[serde(default, rename = "aud")]
+    #[serde(default, rename = "aud", deserialize_with = "foreign::audiences")]
     pub audiences: Vec<String>,
-    #[serde(rename = "exp")]
+    #[serde(default = "foreign::never", rename = "exp", deserialize_with = "foreign::expiry")]
     pub expires_at_s: i64,
-    #[serde(rename = "iat")]
+    #[serde(default, rename = "iat", deserialize_with = "foreign::seconds")]
     pub issued_at_s: i64,
     #[serde(rename = "iss")]
     pub issuer: String,
-    #[serde(rename = "jti")]
+    #[serde(default, rename = "jti")]
     pub id: String,
     #[serde(rename = "kubernetes.io")]
     pub about: About,
-    #[serde(rename = "nbf")]
+    #[serde(default, rename = "nbf", deserialize_with = "foreign::seconds")]
     pub not_before_s: i64,
     #[serde(rename = "sub")]
     pub subject: String,
@@ -104,7 +107,9 @@ impl Claims {
         let mut user = UserInfo::authenticated(UserInfo::account_name(namespace, &serviceaccount.name), groups);
         user.uid.clone_from(&serviceaccount.uid);
         let mut extra = |key: &str, value: String| user.extra.insert(key.to_owned(), vec![value]);
-        extra(UserInfo::CREDENTIAL_ID, self.credential_id());
+        if !self.id.is_empty() {
+            extra(UserInfo::CREDENTIAL_ID, self.credential_id());
+        }
         if let Some(pod) = pod {
             extra(UserInfo::POD_NAME, pod.name.clone());
             extra(UserInfo::POD_UID, pod.uid.clone());

@@ -7,13 +7,19 @@ use crate::kinds::Computed;
 use crate::meta::Status;
 use crate::registry::{Subresource, Target};
 
-use super::super::answer::AnswerContent;
+use super::super::answer::{AnswerContent, UNCOUNTED_BYTES_MAX};
 use super::super::app::App;
 use super::super::exchange::Exchange;
+use super::super::negotiate::Encoding;
 use super::super::query;
 use super::refusal::RequestRefusal;
 use super::revision::{resource_version, revision};
 use super::{negotiate, object};
+
+/// How many copies of its text an object has in memory while it is answered as JSON.
+const TEXT_COPIES: usize = 2;
+/// How much memory it takes if it is decoded for that, as a multiple of the length of its text.
+const DECODED_COPIES: usize = 12;
 
 pub(super) async fn get(app: &App, exchange: &Exchange, target: &Target) -> Result<Response<Body>, RequestRefusal> {
     let (format, shape) = negotiate(app, exchange, target)?;
@@ -26,6 +32,11 @@ pub(super) async fn get(app: &App, exchange: &Exchange, target: &Target) -> Resu
         Subresource::Scale => AnswerContent::Value(app.registry.get_value(target, revision).await?),
         _ => {
             let (stored, encoded) = app.registry.get(target, revision).await?;
+            if encoded.len_max() > UNCOUNTED_BYTES_MAX {
+                let is_decoded = format.encoding != Encoding::Json || format.pretty || !shape.is_plain();
+                let copies = if is_decoded { DECODED_COPIES } else { TEXT_COPIES };
+                exchange.reserve_answer(&app.registry.memory, encoded.len_max().saturating_mul(copies)).await?;
+            }
             AnswerContent::Json(encoded.to_bytes(stored.revision))
         }
     };

@@ -7,7 +7,6 @@ use axum::http::Response;
 
 use crate::audit::AuditLevel;
 use crate::kinds::{self, Computed};
-use crate::memory::Full;
 use crate::meta::gate::Gate;
 use crate::meta::names::{is_dns1123_label, is_path_segment};
 use crate::meta::selector::{FieldSelector, LabelSelector};
@@ -21,7 +20,7 @@ use crate::value::{Map, Value};
 
 use super::super::answer::{self, AnswerContent};
 use super::super::app::App;
-use super::super::exchange::{Exchange, no_memory};
+use super::super::exchange::Exchange;
 use super::super::list_pieces::ListPieces;
 use super::super::negotiate::{AnswerFormat, Encoding, TransformKind};
 use super::super::query::ListOptions;
@@ -212,7 +211,7 @@ pub(super) async fn answer_page(
             let pieces = TypedPieces::new(&empty, hand_out(page.items));
             return Ok(answer::in_pieces(exchange, size_bytes, pieces));
         }
-        reserve(app, exchange, size_bytes.saturating_mul(LIST_DECODED_COPIES)).await?;
+        exchange.reserve_answer(&app.registry.memory, size_bytes.saturating_mul(LIST_DECODED_COPIES)).await?;
         let pieces = TypedPieces::new(&empty, Held::own(page.items)).collect::<Result<Vec<_>, _>>();
         return Ok(answer::encoded(exchange, Encoding::Json, pieces.map_err(taken_back)?.concat()));
     }
@@ -221,7 +220,7 @@ pub(super) async fn answer_page(
     }
     if shape.is_plain() && !is_typed {
         let copies = if is_json && !is_logged { LIST_TEXT_COPIES } else { LIST_DECODED_COPIES };
-        reserve(app, exchange, size_bytes.saturating_mul(copies)).await?;
+        exchange.reserve_answer(&app.registry.memory, size_bytes.saturating_mul(copies)).await?;
         let whole = ListPieces::new(target, &metadata, page, Held::own).whole().map_err(taken_back)?;
         return Ok(answer::content(exchange, 200, format, AnswerContent::Json(whole)));
     }
@@ -234,7 +233,7 @@ pub(super) async fn answer_page(
         let copies = if has_schemas { LIST_DECODED_COPIES } else { LIST_SEALED_COPIES };
         return sealed_page(app, exchange, &list, &page, (size_bytes, copies)).await;
     }
-    reserve(app, exchange, size_bytes.saturating_mul(LIST_DECODED_COPIES)).await?;
+    exchange.reserve_answer(&app.registry.memory, size_bytes.saturating_mul(LIST_DECODED_COPIES)).await?;
     let is_shown_whole = format.encoding == Encoding::Yaml;
     let decode = if is_shown_whole { Encoded::to_whole_value } else { Encoded::to_value };
     let items = page.items.iter().map(|(stored, encoded)| decode(encoded, stored.revision));
@@ -268,19 +267,15 @@ async fn sealed_page(
 ) -> Result<Response<Body>, RequestRefusal> {
     let largest = page.items.iter().map(|(_, encoded)| encoded.len_max()).max().unwrap_or_default();
     let bytes = size_bytes.saturating_mul(copies);
-    reserve(app, exchange, bytes.saturating_add(largest.saturating_mul(LIST_DECODED_COPIES))).await?;
+    exchange
+        .reserve_answer(&app.registry.memory, bytes.saturating_add(largest.saturating_mul(LIST_DECODED_COPIES)))
+        .await?;
     let write = |at: usize, text: &mut Vec<u8>| {
         let (stored, encoded) = &page.items[at];
         encoded.write_to(text, stored.revision);
     };
     let sealed = kinds::seal_list(list, ItemTexts { count: page.items.len(), size_bytes, write });
     Ok(answer::encoded(exchange, Encoding::Protobuf, sealed.unwrap_or_default()))
-}
-
-async fn reserve(app: &App, exchange: &Exchange, bytes: usize) -> Result<(), Status> {
-    let reserved = app.registry.memory.for_answer(exchange.limited_user(), bytes).await;
-    exchange.hold(reserved.map_err(|Full| no_memory())?);
-    Ok(())
 }
 
 /// What surrounds the items of a list that goes out as protobuf, if that is made of the texts of objects.
