@@ -6,14 +6,14 @@ use axum::body::Bytes;
 
 use super::pieces::Pieces;
 use crate::registry::{ListPage, Target};
-use crate::store::{Encoded, Held, Stored, TakenBack};
+use crate::store::{Encoded, Revocable, Stored, TakenBack};
 use crate::value::{Value, json};
 
 /// The items of a list.
 pub(super) type ListItems = Vec<(Arc<Stored>, Encoded)>;
 
 /// The items of a list that is being sent, until they are taken back from a slow client.
-pub(super) type HeldItems = Held<ListItems>;
+pub(super) type HeldItems = Revocable<ListItems>;
 
 /// The rest of a list that is being sent.
 pub(super) struct ListPieces {

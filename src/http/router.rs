@@ -116,18 +116,17 @@ async fn respond(
     let (app, exchange) = (app, &*exchange);
     let is_change = changes_one_object(exchange, observed, &target);
     let serve = async |target, body| {
-        let answered = async {
-            let answer = answer(app, exchange, target, body).await;
-            match answer::memory_bytes(&answer) {
-                0 => Ok(answer),
-                bytes => Box::pin(answer::held(exchange, &app.registry.memory, answer, bytes)).await,
-            }
-        };
-        match within_limits(app, exchange, observed, patience, answered).await {
-            Ok(Ok(answer)) | Err(answer) => answer,
+        let answered = within_limits(app, exchange, observed, patience, answer(app, exchange, target, body)).await;
+        let answer = answered.unwrap_or_else(|refusal| refusal);
+        let bytes = answer::memory_bytes(&answer);
+        if bytes == 0 {
+            return answer;
+        }
+        match Box::pin(answer::held(exchange, &app.registry.memory, answer, bytes)).await {
+            Ok(answer) => answer,
             // What it has done can't be told.
-            Ok(Err(_)) if observed.kind() == RequestKind::Mutating => share::out_of_time(exchange, observed, is_change),
-            Ok(Err(status)) => answer::status(exchange, &status),
+            Err(_) if observed.kind() == RequestKind::Mutating => share::out_of_time(exchange, observed, is_change),
+            Err(status) => answer::status(exchange, &status),
         }
     };
     faults::answer(app, exchange, target, body, serve).await

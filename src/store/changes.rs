@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::meta::Revision;
 
-use super::backend::PageMax;
+use super::page_max::PageMax;
 use super::{Change, Collection, Stored};
 
 /// How many changes stay in memory.

@@ -12,12 +12,13 @@ use tokio::task::JoinHandle;
 use crate::memory::Room;
 use crate::meta::Revision;
 
-use super::backend::{PageMax, Stats, Store};
+use super::backend::{Stats, Store};
 use super::feed::{DatabaseFeed, LastRead};
 use super::health::Health;
-use super::held::Held;
+use super::held::Revocable;
 use super::memory::InMemory;
 use super::objects::Objects;
+use super::page_max::PageMax;
 use super::snapshot::Snapshot;
 use super::view::{PageEnd, StateLookup, View, ViewMax};
 use super::writer::{self, QUEUE_KIB_MAX, QUEUE_MAX, WaitingWrites};
@@ -249,7 +250,7 @@ impl Database {
     }
 
     /// As [`View::hand_out`].
-    pub fn hand_out<T: Send + 'static>(&self, of: (&Collection, Revision), held: T, bytes: usize) -> Held<T> {
+    pub fn hand_out<T: Send + 'static>(&self, of: (&Collection, Revision), held: T, bytes: usize) -> Revocable<T> {
         self.inner.view.hand_out(of, held, bytes)
     }
 

@@ -12,8 +12,9 @@ use tokio::time::Instant;
 
 use crate::meta::Revision;
 
-use super::backend::{PageMax, Store};
+use super::backend::Store;
 use super::changes::ChangeEvent;
+use super::page_max::PageMax;
 use super::view::View;
 use super::{StoreError, log};
 

@@ -15,12 +15,12 @@ use super::Collection;
 
 /// Something that is held by a reader until that is too slow.
 #[derive(Debug)]
-pub struct Held<T>(Arc<Mutex<Option<T>>>);
+pub struct Revocable<T>(Arc<Mutex<Option<T>>>);
 
-impl<T> Held<T> {
+impl<T> Revocable<T> {
     /// Something that is never taken back.
     pub fn own(held: T) -> Self {
-        Held(Arc::new(Mutex::new(Some(held))))
+        Revocable(Arc::new(Mutex::new(Some(held))))
     }
 
     /// Uses it, unless it was taken back. Short, as whoever takes it back waits.
@@ -34,12 +34,12 @@ impl<T> Held<T> {
 #[error("too much has changed since the state that was being read")]
 pub struct TakenBack;
 
-/// Something that can be taken back.
-trait Revocable: Send + Sync {
+/// Something that can be taken back, of whatever type.
+trait TakeBack: Send + Sync {
     fn take_back(&self) -> Option<Dropped>;
 }
 
-impl<T: Send + 'static> Revocable for Mutex<Option<T>> {
+impl<T: Send + 'static> TakeBack for Mutex<Option<T>> {
     fn take_back(&self) -> Option<Dropped> {
         self.lock().unwrap_or_else(PoisonError::into_inner).take().map(|held| Box::new(held) as Dropped)
     }
@@ -74,7 +74,7 @@ struct Entry {
     from_bytes: u64,
     /// How many bytes it has that were replaced before.
     former_bytes: u64,
-    held: Weak<dyn Revocable>,
+    held: Weak<dyn TakeBack>,
 }
 
 impl HeldOfCollection {
@@ -83,7 +83,7 @@ impl HeldOfCollection {
         self.entries.front().map_or(0, |oldest| self.replaced_bytes - oldest.from_bytes + self.former_bytes)
     }
 
-    fn add(&mut self, held: Weak<dyn Revocable>, former_bytes: u64) {
+    fn add(&mut self, held: Weak<dyn TakeBack>, former_bytes: u64) {
         if self.entries.len() >= self.look_at {
             self.forget_over();
         }
@@ -114,14 +114,19 @@ impl HeldStates {
 
     /// Hands out something of a collection. `former_bytes` is the size of those of its states that are no longer the
     /// present ones.
-    pub fn hand_out<T: Send + 'static>(&mut self, collection: &Collection, held: T, former_bytes: usize) -> Held<T> {
+    pub fn hand_out<T: Send + 'static>(
+        &mut self,
+        collection: &Collection,
+        held: T,
+        former_bytes: usize,
+    ) -> Revocable<T> {
         let held = Arc::new(Mutex::new(Some(held)));
-        let revocable: Weak<dyn Revocable> = Arc::downgrade(&(Arc::clone(&held) as Arc<dyn Revocable>));
+        let revocable: Weak<dyn TakeBack> = Arc::downgrade(&(Arc::clone(&held) as Arc<dyn TakeBack>));
         let of = self.collections.entry(collection.clone()).or_default();
         let before = of.bytes();
         of.add(revocable, former_bytes as u64);
         self.bytes = self.bytes - before + of.bytes();
-        Held(held)
+        Revocable(held)
     }
 
     /// Counts states of a collection that were replaced or dropped; returns what is taken back for it.
@@ -157,7 +162,7 @@ impl HeldStates {
 mod tests {
     use super::*;
 
-    fn is_held<T>(held: &Held<T>) -> bool {
+    fn is_held<T>(held: &Revocable<T>) -> bool {
         held.with(|_| ()).is_ok()
     }
 

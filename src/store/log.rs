@@ -8,14 +8,15 @@ use std::sync::Arc;
 
 use crate::meta::Revision;
 
-use super::backend::{BATCH_MAX, PageMax, Store};
+use super::backend::Store;
 use super::changes::LogPage;
+use super::page_max::PageMax;
 use super::snapshot::Snapshot;
 use super::view::View;
 use super::{Collection, StoreError};
 
 /// How much is read at a time of the changes of a collection: a watch has it in memory until its client has read it.
-pub(super) const PAGE: PageMax = PageMax { changes: BATCH_MAX, bytes: 64 << 10 };
+pub(super) const PAGE: PageMax = PageMax { bytes: 64 << 10, ..PageMax::USUAL };
 
 /// The first visible changes of a loaded collection after `after`, from the database; `None` if they are gone.
 pub(super) async fn read_page(

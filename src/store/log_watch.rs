@@ -8,9 +8,10 @@ use tokio::sync::watch;
 use crate::memory::{Full, Memory, Reservation};
 use crate::meta::Revision;
 
-use super::backend::{PageMax, Store};
+use super::backend::Store;
 use super::changes::LogPage;
 use super::log::{self, PAGE};
+use super::page_max::PageMax;
 use super::view::View;
 use super::{Change, Collection, StoreError, Stored};
 
@@ -40,11 +41,11 @@ struct ChangeSource {
     is_read_out: bool,
     changed: watch::Receiver<Revision>,
     /// Who reads the changes; `None` if they are dropped at once.
-    reader: Option<Reader>,
+    client: Option<WatchClient>,
 }
 
 /// A client that may be slow to read, so that memory is reserved for what it has not read.
-struct Reader {
+struct WatchClient {
     memory: Arc<Memory>,
     /// `None` if its share is not limited.
     user: Option<Box<str>>,
@@ -66,7 +67,7 @@ impl LogWatch {
         position: Revision,
         changed: watch::Receiver<Revision>,
     ) -> Self {
-        let source = ChangeSource { view, store, collection, position, is_read_out: false, changed, reader: None };
+        let source = ChangeSource { view, store, collection, position, is_read_out: false, changed, client: None };
         LogWatch { source: Some(source), waiting: VecDeque::new(), held: None, seen: position }
     }
 
@@ -75,7 +76,7 @@ impl LogWatch {
     pub fn read_by(mut self, user: Option<&str>, memory: &Arc<Memory>) -> Self {
         if let Some(source) = &mut self.source {
             let memory = Arc::clone(memory);
-            source.reader = Some(Reader { memory, user: user.map(Into::into), log_bytes: LOG_BYTES });
+            source.client = Some(WatchClient { memory, user: user.map(Into::into), log_bytes: LOG_BYTES });
         }
         self
     }
@@ -88,9 +89,9 @@ impl LogWatch {
     /// Reserves memory for an object that is sent beside the changes, if it is large; `None` if it is not, or if the
     /// watch is not for a slow client.
     pub async fn reserve(&self, object: &Stored) -> Result<Option<Reservation>, Full> {
-        let reader = self.source.as_ref().and_then(|source| source.reader.as_ref());
-        match reader.filter(|_| object.bytes.len() > RECENT_PAGE.bytes) {
-            Some(reader) => reader.reserve(object.bytes.len()).await.map(Some),
+        let client = self.source.as_ref().and_then(|source| source.client.as_ref());
+        match client.filter(|_| object.bytes.len() > RECENT_PAGE.bytes) {
+            Some(client) => client.reserve(object.bytes.len()).await.map(Some),
             None => Ok(None),
         }
     }
@@ -187,8 +188,8 @@ impl ChangeSource {
 
     /// Changes that are in memory. Watches share them, and the memory of a large one.
     async fn hold(&self, page: LogPage) -> Result<HeldPage, NoPage> {
-        let held = match (&self.reader, page.changes.as_slice()) {
-            (Some(reader), [change]) if change.size_bytes() > RECENT_PAGE.bytes => Some(reader.share(change).await?),
+        let held = match (&self.client, page.changes.as_slice()) {
+            (Some(client), [change]) if change.size_bytes() > RECENT_PAGE.bytes => Some(client.share(change).await?),
             _ => None,
         };
         Ok(HeldPage { page, held })
@@ -197,15 +198,15 @@ impl ChangeSource {
     /// Changes from the database, which this watch has alone.
     async fn read_page(&mut self) -> Result<HeldPage, NoPage> {
         loop {
-            let held = match &self.reader {
-                Some(reader) => Some(Arc::new(reader.reserve(reader.log_bytes).await?)),
+            let held = match &self.client {
+                Some(client) => Some(Arc::new(client.reserve(client.log_bytes).await?)),
                 None => None,
             };
             let page = log::read_page(&self.view, &*self.store, &self.collection, self.position).await?;
             let page = page.ok_or(NoPage::Gone)?;
-            let Some(reader) = &mut self.reader else { return Ok(HeldPage { page, held }) };
+            let Some(client) = &mut self.client else { return Ok(HeldPage { page, held }) };
             let bytes = page.changes.iter().map(|change| held_bytes(change)).sum();
-            let reserved = std::mem::replace(&mut reader.log_bytes, LOG_BYTES.max(bytes));
+            let reserved = std::mem::replace(&mut client.log_bytes, LOG_BYTES.max(bytes));
             if bytes <= reserved {
                 return Ok(HeldPage { page, held });
             }
@@ -214,7 +215,7 @@ impl ChangeSource {
     }
 }
 
-impl Reader {
+impl WatchClient {
     async fn reserve(&self, bytes: usize) -> Result<Reservation, Full> {
         self.memory.for_changes(self.user.as_deref(), bytes).await
     }

@@ -26,7 +26,7 @@ use crate::work;
 
 use super::database::Database;
 use super::{
-    At, Collection, Committed, Config, Feed, Guard, Held, Location, LogWatch, Moment, Op, PageEnd, Snapshot,
+    At, Collection, Committed, Config, Feed, Guard, Location, LogWatch, Moment, Op, PageEnd, Revocable, Snapshot,
     SnapshotError, StoreCounts, StoreError, Stored, WatchError, Write, WriteError, open,
 };
 
@@ -262,7 +262,7 @@ impl Storage {
         (collection, revision): (&Collection, Revision),
         held: T,
         bytes: usize,
-    ) -> Held<T> {
+    ) -> Revocable<T> {
         self.databases.of(collection).hand_out((collection, revision), held, bytes)
     }
 

@@ -11,11 +11,11 @@ use tokio::sync::watch;
 
 use crate::meta::Revision;
 
-use super::backend::PageMax;
 use super::batch::{Foreseen, LiveKey, keys_of};
 use super::changes::{Applied, ChangeEvent, LogPage, Newest};
-use super::held::{Dropped, Held, HeldStates};
+use super::held::{Dropped, HeldStates, Revocable};
 use super::objects::Objects;
+use super::page_max::PageMax;
 use super::snapshot::Snapshot;
 use super::{Change, Collection, Stored, Write};
 
@@ -305,7 +305,7 @@ impl View {
         (collection, revision): (&Collection, Revision),
         held: T,
         bytes: usize,
-    ) -> Held<T> {
+    ) -> Revocable<T> {
         let mut state = self.write();
         let is_present = match state.collections.get(collection) {
             Some(CollectionState::Loaded(loaded)) => revision >= loaded.revision,
@@ -595,7 +595,7 @@ mod tests {
     use crate::store::objects::by_key;
     use crate::store::{Collection, Stored};
 
-    use super::{Applied, Held, PAGE_ENDS_MAX, PageEnd, StateLookup, View, ViewMax};
+    use super::{Applied, PAGE_ENDS_MAX, PageEnd, Revocable, StateLookup, View, ViewMax};
 
     const MAX: ViewMax = ViewMax { object_bytes: 250, collection_bytes: 500, held_bytes: 100 };
 
@@ -705,7 +705,7 @@ mod tests {
             let applied = Applied { key: "a".into(), uid: "u".into(), revision, stored: Some(stored) };
             view.publish(vec![(things.clone(), applied)]);
         };
-        let is_held = |held: &Held<()>| held.with(|()| ()).is_ok();
+        let is_held = |held: &Revocable<()>| held.with(|()| ()).is_ok();
         load(&things, 60);
         let first = view.hand_out((&things, view.revision()), (), 60);
         change();

@@ -15,7 +15,7 @@ use crate::object;
 use crate::protobuf::ItemTexts;
 use crate::registry::{ListAt, ListPage, ListRequest, Target};
 use crate::store::continue_token::ContinueToken;
-use crate::store::{Encoded, Held, TakenBack};
+use crate::store::{Encoded, Revocable, TakenBack};
 use crate::value::{Map, Value};
 
 use super::super::answer::{self, AnswerContent};
@@ -212,7 +212,7 @@ pub(super) async fn answer_page(
             return Ok(answer::in_pieces(exchange, size_bytes, pieces));
         }
         exchange.reserve_answer(&app.registry.memory, size_bytes.saturating_mul(LIST_DECODED_COPIES)).await?;
-        let pieces = TypedPieces::new(&empty, Held::own(page.items)).collect::<Result<Vec<_>, _>>();
+        let pieces = TypedPieces::new(&empty, Revocable::own(page.items)).collect::<Result<Vec<_>, _>>();
         return Ok(answer::encoded(exchange, Encoding::Json, pieces.map_err(taken_back)?.concat()));
     }
     if is_in_pieces {
@@ -221,7 +221,7 @@ pub(super) async fn answer_page(
     if shape.is_plain() && !is_typed {
         let copies = if is_json && !is_logged { LIST_TEXT_COPIES } else { LIST_DECODED_COPIES };
         exchange.reserve_answer(&app.registry.memory, size_bytes.saturating_mul(copies)).await?;
-        let whole = ListPieces::new(target, &metadata, page, Held::own).whole().map_err(taken_back)?;
+        let whole = ListPieces::new(target, &metadata, page, Revocable::own).whole().map_err(taken_back)?;
         return Ok(answer::content(exchange, 200, format, AnswerContent::Json(whole)));
     }
     if format.encoding == Encoding::Protobuf

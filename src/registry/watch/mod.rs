@@ -11,7 +11,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, Sleep, interval_at, sle
 use crate::crd::ServedVersion;
 use crate::memory::{Full, Reservation};
 use crate::meta::{Revision, Status};
-use crate::store::{self, At, Encoded, Held, Snapshot, Stored, TakenBack, WatchError};
+use crate::store::{self, At, Encoded, Revocable, Snapshot, Stored, TakenBack, WatchError};
 use crate::value::json;
 use crate::work;
 
@@ -157,7 +157,7 @@ fn defines_another(change: &store::Change) -> bool {
 
 /// Objects still to be sent as ADDED.
 struct Initial {
-    objects: Held<InitialObjects>,
+    objects: Revocable<InitialObjects>,
     /// The one that is sent next; `None` once all were sent.
     next: Option<Arc<Stored>>,
     /// Memory for it.

@@ -19,11 +19,12 @@ use async_trait::async_trait;
 use crate::memory::Room;
 use crate::meta::Revision;
 
-use super::backend::{LogPart, PageMax, Stats, Store, WholeLog};
+use super::backend::{LogPart, Stats, Store, WholeLog};
 use super::batch::Foreseen;
 use super::batch::WriteOutcome;
 use super::leases::Leases;
 use super::objects::Objects;
+use super::page_max::PageMax;
 use super::rows::Scanned;
 use super::{Collection, StoreError, Stored, Write};
 use state::{MemoryState, held_by};

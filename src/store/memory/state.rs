@@ -8,11 +8,12 @@ use imbl::{OrdMap, Vector};
 use crate::memory::{Portion, Room};
 use crate::meta::Revision;
 
-use super::super::backend::{LogPart, PageMax, WholeLog};
+use super::super::backend::{LogPart, WholeLog};
 use super::super::batch::WriteOutcome;
 use super::super::batch::{Keys, NewChange, decide, keys_of};
 use super::super::changes::ChangeEvent;
 use super::super::objects::Objects;
+use super::super::page_max::PageMax;
 use super::super::rows::Scanned;
 use super::super::{Change, Collection, Stored, Write};
 

@@ -55,10 +55,11 @@ use uuid::Uuid;
 
 use crate::meta::Revision;
 
-use super::backend::{LogPart, PageMax, Stats, Store, WholeLog};
+use super::backend::{LogPart, Stats, Store, WholeLog};
 use super::batch::Foreseen;
 use super::batch::WriteOutcome;
 use super::objects::{Objects, by_key};
+use super::page_max::PageMax;
 use super::rows::DELETE;
 use super::rows::Scanned;
 use super::rows::{

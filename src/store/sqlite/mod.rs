@@ -36,11 +36,12 @@ use uuid::Uuid;
 
 use crate::meta::Revision;
 
-use super::backend::{LogPart, PageMax, Stats, Store, WholeLog};
+use super::backend::{LogPart, Stats, Store, WholeLog};
 use super::batch::Foreseen;
 use super::batch::WriteOutcome;
 use super::leases::{Leases, runs};
 use super::objects::{Objects, by_key};
+use super::page_max::PageMax;
 use super::rows::Scanned;
 use super::rows::{
     LogRow as _, count, read_change, read_collection, read_event, read_or_damaged, read_revision, read_scanned,
