@@ -5,20 +5,20 @@
 //! process really uses is checked as well, and while it is near the limit, only one operation
 //! begins at a time. Nothing here allocates or frees memory: it only counts.
 //!
-//! The budget is `--memory-limit`, or what the system gives the process: a quarter for objects that
-//! are cached for reads, a quarter for requests in flight and for answers that are built as a
-//! whole, another quarter for the objects that requests are checked against, a thirty-second for
-//! bodies that are being read, half for watches, and an eighth each for changes and for former states that their clients have not read. The shares add up to more than the budget, as
-//! they are never all used up. The memory of a request is estimated before it begins, from the
-//! number of bytes and values in its body. A request that finds no memory waits in a queue, first
-//! come, first served, for five seconds; then it is answered with 429. A user has at most half of
-//! the memory for bodies, for requests and their answers, for watches and for their changes, and as much is left for others as any user
-//! has ([`fair`]), also while a client is slow to read an answer; a request takes all that it needs once, so that no two
-//! wait for each other. An operation that is larger than the user's share takes all of it; an answer that would take
-//! more than half of the limit is a 429 at once. What a webhook answers is read and decoded as the body of a request is,
-//! and each webhook has its share. There is one pool for bodies that are being read, one for the work on them, one for
-//! the objects that they are checked against, and one for decoding what webhooks answer, so that nothing that waits for
-//! memory holds what others wait for.
+//! The budget is `--memory-limit`, or what the system gives the process: a quarter for objects that are cached for
+//! reads, a quarter for requests in flight and for answers that are built as a whole, another quarter for the objects
+//! that requests are checked against, a thirty-second for bodies that are being read, half for watches, and an eighth
+//! each for changes and for former states that their clients have not read. The shares add up to more than the budget,
+//! as they are never all used up. Each control plane beside the main one takes its part of an eighth. The memory of a
+//! request is estimated before it begins, from the number of bytes and values in its body. A request that finds no
+//! memory waits in a queue, first come, first served, for five seconds; then it is answered with 429. A user has at
+//! most half of the memory for bodies, for requests and their answers, for watches and for their changes, and as much
+//! is left for others as any user has ([`fair`]), also while a client is slow to read an answer; a request takes all
+//! that it needs once, so that no two wait for each other. An operation that is larger than the user's share takes all
+//! of it; an answer that would take more than half of the limit is a 429 at once. What a webhook answers is read and
+//! decoded as the body of a request is, and each webhook has its share. There is one pool for bodies that are being
+//! read, one for the work on them, one for the objects that they are checked against, and one for decoding what
+//! webhooks answer, so that nothing that waits for memory holds what others wait for.
 //!
 //! Beside the estimates, the memory that the process really uses counts: near the limit, one
 //! request begins at a time, the view drops the objects that nobody watches, and compiled
@@ -30,8 +30,8 @@
 //! than half of the limit is refused. Lists of more than 128 KiB are streamed from the snapshot as
 //! JSON; tables, YAML and protobuf are built as a whole, and their memory is reserved. OpenAPI
 //! documents are kept in an eighth of the limit, or 64 MiB if that is more. The in-memory databases
-//! of all control planes together hold at most half of the limit, former revisions included; a write
-//! beyond that is refused as etcd refuses a write beyond its quota.
+//! of all control planes together hold at most half of the limit, former revisions included, and those beside the main
+//! one leave it an eighth of that; a write beyond that is refused as etcd refuses a write beyond its quota.
 
 pub mod fair;
 
@@ -83,6 +83,12 @@ const HELD_SHARE: usize = 8;
 const VIEW_SHARE: usize = 4;
 /// For in-memory databases, including former revisions.
 const STORE_SHARE: usize = 2;
+/// The part of the share of in-memory databases that is left to the main control plane, as a divisor.
+const MAIN_STORE_SHARE: usize = 8;
+/// For what control planes cost beside their objects.
+const PLANES_SHARE: usize = 8;
+/// What a control plane costs beside its objects: its listener, definitions, tasks, and keys. Measured with thousands.
+const PLANE_BYTES: usize = 128 << 10;
 /// For OpenAPI documents that are kept.
 const DOCUMENTS_SHARE: usize = 8;
 /// How many bytes of them are kept at least, whatever the limit is, and at most: the v2 document has about as many as
@@ -112,17 +118,21 @@ pub struct Memory {
     watches: FairPool,
     changes: FairPool,
     store: Arc<Room>,
+    stores_beside: Arc<Room>,
+    planes: Arc<Room>,
     begun: Instant,
     /// The last measurement: milliseconds since `begun`, shifted, and the percentage of the limit
     /// in use.
     looked: AtomicU64,
 }
 
-/// How many bytes the in-memory databases of a process may hold together.
+/// How many bytes the in-memory databases, or the control planes, of a process may hold together.
 #[derive(Debug)]
 pub struct Room {
     bytes_max: usize,
     taken: AtomicUsize,
+    /// The room that this one is a part of.
+    whole: Option<Arc<Room>>,
 }
 
 /// A part of a room, taken until it is dropped.
@@ -166,7 +176,12 @@ impl Reservation {
 
 impl Room {
     pub fn of(bytes_max: usize) -> Arc<Self> {
-        Arc::new(Room { bytes_max, taken: AtomicUsize::new(0) })
+        Arc::new(Room { bytes_max, taken: AtomicUsize::new(0), whole: None })
+    }
+
+    /// A part of another room.
+    pub fn within(whole: &Arc<Room>, bytes_max: usize) -> Arc<Self> {
+        Arc::new(Room { bytes_max, taken: AtomicUsize::new(0), whole: Some(Arc::clone(whole)) })
     }
 
     /// A room without a limit.
@@ -177,12 +192,17 @@ impl Room {
     /// Whether so many more bytes fit. Others may take them at the same time: then slightly more
     /// than the limit is taken.
     pub fn has(&self, bytes: usize) -> bool {
-        self.taken().saturating_add(bytes) <= self.bytes_max
+        self.all().all(|room| room.taken().saturating_add(bytes) <= room.bytes_max)
     }
 
     pub fn take(self: &Arc<Self>, bytes: usize) -> Portion {
-        self.taken.fetch_add(bytes, Ordering::Relaxed);
+        self.all().for_each(|room| _ = room.taken.fetch_add(bytes, Ordering::Relaxed));
         Portion { room: Arc::clone(self), bytes }
+    }
+
+    /// This room, and those that it is a part of.
+    fn all(&self) -> impl Iterator<Item = &Room> {
+        std::iter::successors(Some(self), |room| room.whole.as_deref())
     }
 
     pub fn taken(&self) -> usize {
@@ -192,7 +212,7 @@ impl Room {
 
 impl Drop for Portion {
     fn drop(&mut self) {
-        self.room.taken.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.room.all().for_each(|room| _ = room.taken.fetch_sub(self.bytes, Ordering::Relaxed));
     }
 }
 
@@ -200,6 +220,8 @@ impl Memory {
     /// A budget of `limit_bytes`, but at least `LIMIT_BYTES_MIN`.
     pub fn new(limit_bytes: usize) -> Self {
         let limit_bytes = limit_bytes.max(LIMIT_BYTES_MIN);
+        let store = Room::of(limit_bytes / STORE_SHARE);
+        let beside_bytes = store.bytes_max - store.bytes_max / MAIN_STORE_SHARE;
         Memory {
             limit_bytes,
             bodies: FairPool::new(limit_bytes / BODIES_SHARE / UNIT_BYTES),
@@ -208,7 +230,9 @@ impl Memory {
             answered: FairPool::new(limit_bytes / WORK_SHARE / UNIT_BYTES),
             watches: FairPool::new(limit_bytes / WATCHES_SHARE / UNIT_BYTES),
             changes: FairPool::new(limit_bytes / CHANGES_SHARE / UNIT_BYTES),
-            store: Room::of(limit_bytes / STORE_SHARE),
+            stores_beside: Room::within(&store, beside_bytes),
+            store,
+            planes: Room::of(limit_bytes / PLANES_SHARE),
             begun: Instant::now(),
             looked: AtomicU64::new(0),
         }
@@ -246,6 +270,17 @@ impl Memory {
     /// The room that the in-memory databases share.
     pub fn store_room(&self) -> Arc<Room> {
         Arc::clone(&self.store)
+    }
+
+    /// The part of it that the databases of control planes beside the main one share, beside what copies have in common
+    /// with their origin.
+    pub fn store_room_beside(&self) -> Arc<Room> {
+        Arc::clone(&self.stores_beside)
+    }
+
+    /// Takes memory for one more control plane, beside what its objects take; an error if there are too many.
+    pub fn for_plane(&self) -> Result<Portion, Full> {
+        if self.planes.has(PLANE_BYTES) { Ok(self.planes.take(PLANE_BYTES)) } else { Err(Full) }
     }
 
     /// Reserves memory to read a body of so many bytes that a user or a webhook sends; `None` for a user whose
@@ -504,6 +539,24 @@ mod tests {
         let selectors_bytes = 40 * WATCH_BYTES;
         let watches: Vec<_> = std::iter::from_fn(|| memory.for_watch(None, selectors_bytes).ok()).collect();
         assert_eq!(watches.len(), LIMIT_BYTES_MIN / WATCHES_SHARE / (41 * WATCH_BYTES));
+    }
+
+    #[test]
+    fn control_planes_are_counted_and_leave_room_to_the_main_one() {
+        let memory = Memory::new(LIMIT_BYTES_MIN);
+        let planes: Vec<_> = std::iter::from_fn(|| memory.for_plane().ok()).collect();
+        assert_eq!(planes.len(), LIMIT_BYTES_MIN / PLANES_SHARE / PLANE_BYTES);
+        drop(planes);
+        assert!(memory.for_plane().is_ok());
+        let (main, beside) = (memory.store_room(), memory.store_room_beside());
+        let unit = main.bytes_max / MAIN_STORE_SHARE;
+        let taken = beside.take(beside.bytes_max);
+        assert_eq!([beside.has(1), main.has(unit), main.has(unit + 1)], [false, true, false]);
+        drop(taken);
+        let taken = main.take(2 * unit);
+        assert_eq!([beside.has(6 * unit), beside.has(6 * unit + 1)], [true, false], "they share the whole");
+        drop(taken);
+        assert_eq!([main.taken(), beside.taken()], [0, 0]);
     }
 
     #[cfg(target_os = "linux")]

@@ -15,7 +15,7 @@ pub const TARGET: Target = Target {
     name: "queries",
     run,
     steps: Linear { beside: 1 << 20, per_byte: 200 },
-    allocated_bytes: Linear { beside: 64 << 20, per_byte: 1_000 },
+    allocated_bytes: Linear { beside: 80 << 20, per_byte: 1_000 },
 };
 
 static PODS: LazyLock<ServedVersion> =

@@ -110,6 +110,7 @@ async fn registry() -> Arc<Registry> {
         clock: Default::default(),
         guards_namespaces: false,
         memory,
+        background: Default::default(),
         network: Default::default(),
         lifetimes: Default::default(),
         deferred: Default::default(),

@@ -16,7 +16,7 @@ const BYTES_MAX: usize = 16 << 20;
 const BYTES_EACH_MAX: usize = 64 << 10;
 
 /// Answers by question.
-pub(super) struct Answers<A> {
+pub struct Answers<A> {
     known: HashMap<Arc<str>, Remembered<A>>,
     /// The questions in the order in which their answers expire.
     ends: BTreeMap<Expiry, Arc<str>>,

@@ -36,6 +36,7 @@ mod token_file;
 mod user;
 
 pub use abac::{PolicyFault, PolicyList};
+pub use answers::Answers;
 pub use authorize::{
     AlwaysAllow, AlwaysDeny, Attributes, Authorizer, Decision, Masters, NonResourceRule, ResourceAttributes,
     ResourceRule, Rules, Verdict,

@@ -50,6 +50,7 @@ use crate::audit;
 use crate::auth::{Authorizer, TokenIssuer};
 use crate::controllers::{self, NodePlan, Switches};
 use crate::http::{self, App, Issuing, MAIN, Plane, PlaneRequest, Shared, WantedWorkloads, missing};
+use crate::memory::Portion;
 use crate::meta::Status;
 use crate::registry::Registry;
 use crate::server::{Connections, Gate, Kubeconfig, OpenConnections};
@@ -89,7 +90,7 @@ pub struct Planes {
 enum PlaneState {
     /// The name is taken: the control plane is being created or ended.
     Changing,
-    Running(Running),
+    Running(Box<Running>),
 }
 
 struct Running {
@@ -97,6 +98,8 @@ struct Running {
     origin: Origin,
     connections: Connections<axum::Router>,
     controllers: JoinHandle<()>,
+    /// What it takes beside its objects.
+    _memory: Portion,
 }
 
 impl Running {
@@ -178,7 +181,7 @@ impl Planes {
     }
 
     /// Takes a running control plane by name, to end it; `None` if there is none.
-    fn take_running(self: &Arc<Self>, name: &str) -> Result<Option<(Taken, Running)>, Status> {
+    fn take_running(self: &Arc<Self>, name: &str) -> Result<Option<(Taken, Box<Running>)>, Status> {
         let at_work = self.at_work()?;
         let mut known = self.known();
         let Some(found) = known.get_mut(name) else { return Ok(None) };
@@ -209,11 +212,12 @@ impl Planes {
     async fn begin(&self, name: &Arc<str>, wanted: PlaneRequest) -> Result<Running, Failed> {
         let PlaneRequest { from, path, workloads, .. } = wanted;
         let beside = self.beside(workloads.as_ref())?;
+        let memory = self.server.store.memory.for_plane().map_err(|full| Failed::Status(full.into()))?;
         let origin = from.as_deref().map(|from| self.origin(from)).transpose().map_err(Failed::Status)?;
         let listener = TcpListener::bind(SocketAddr::new(self.ip, 0)).await.map_err(told)?;
         let address = listener.local_addr().map_err(told)?;
         let origin = self.origin_of_new(origin, path).await?;
-        let begun = self.serve((name, from), (listener, address), origin.clone(), beside).await;
+        let begun = self.serve((name, from), (listener, address), origin.clone(), beside, memory).await;
         if begun.is_err() {
             origin.registry.storage.close().await;
         }
@@ -240,6 +244,7 @@ impl Planes {
             history: self.server.store.history,
             memory: Arc::clone(&self.server.store.memory),
             clock: clock.clone(),
+            is_beside: true,
             ..Config::new(path.map_or(Location::Memory, Location::File))
         };
         let (users, minor) = (&self.server.users, self.server.runtime_config.minor());
@@ -271,6 +276,7 @@ impl Planes {
         (listener, address): (TcpListener, SocketAddr),
         origin: Origin,
         (switches, nodes): (Switches, NodePlan),
+        memory: Portion,
     ) -> Result<Running, Failed> {
         let server = &self.server;
         let (registry, issuer) = (Arc::clone(&origin.registry), Arc::clone(&origin.issuer));
@@ -304,7 +310,7 @@ impl Planes {
         // Started last, as they would keep running if a previous step failed.
         let controllers = controllers::start(Arc::clone(&origin.registry), switches, nodes, authority, begin);
         let plane = Plane { name: Arc::clone(name), from, url, kubeconfig, authority_pem, created: Timestamp::now() };
-        Ok(Running { plane: Arc::new(plane), origin, connections, controllers })
+        Ok(Running { plane: Arc::new(plane), origin, connections, controllers, _memory: memory })
     }
 }
 
@@ -313,12 +319,12 @@ impl Taken {
     async fn make(self, wanted: PlaneRequest) -> Result<Arc<Plane>, Status> {
         let running = self.planes.begin(&self.name, wanted).await.map_err(Failed::into_status)?;
         let plane = Arc::clone(&running.plane);
-        self.planes.known().insert(Arc::clone(&self.name), PlaneState::Running(running));
+        self.planes.known().insert(Arc::clone(&self.name), PlaneState::Running(Box::new(running)));
         Ok(plane)
     }
 
     /// Ends the control plane of this name, which is then free.
-    async fn end(self, running: Running) -> Arc<Plane> {
+    async fn end(self, running: Box<Running>) -> Arc<Plane> {
         let plane = Arc::clone(&running.plane);
         running.end().await;
         plane

@@ -252,6 +252,7 @@ impl Serve {
             store: self.config(),
             credentials: Credentials::Own { kubeconfig, merged },
             limits: self.limits(),
+            background: Default::default(),
             seed: Seed::new(self.crds, self.watch),
             made,
             runtime_config: self.runtime_config.for_minor(self.emulated_version),

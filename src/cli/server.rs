@@ -20,6 +20,7 @@ use crate::http::Limits;
 use crate::kinds::default_roles::Extent;
 use crate::kinds::runtime_config::RuntimeConfig;
 use crate::meta::Status;
+use crate::processor::BackgroundTurns;
 use crate::registry::{Converter, Definitions, Lifetimes, Registry, StoredPolicy};
 use crate::store::{Config, Storage};
 
@@ -46,6 +47,8 @@ pub struct Server {
     pub nodes: NodePlan,
     pub logs: Vec<audit::Log>,
     pub limits: Limits,
+    /// The turns of the controllers of all control planes.
+    pub background: BackgroundTurns,
     /// Whether the server ends without waiting for anything.
     pub ends_at_once: bool,
 }
@@ -77,6 +80,7 @@ impl Server {
             policy,
             clock,
             memory: Arc::clone(&self.store.memory),
+            background: self.background.clone(),
             guards_namespaces,
             network: self.network.network(),
             lifetimes: self.lifetimes,

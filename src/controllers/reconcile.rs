@@ -14,7 +14,6 @@ use tokio::time::Instant;
 use super::changes::{self, DynController};
 use super::queue::{Progress, Queue};
 use crate::meta::Status;
-use crate::processor::background;
 use crate::registry::Registry;
 use crate::store::{At, ChangeEvent, Collection, Moment};
 
@@ -103,8 +102,8 @@ pub(super) fn run<R: Reconciler + 'static>(registry: Arc<Registry>, reconciler: 
 }
 
 async fn run_dyn(registry: Arc<Registry>, reconciler: Box<dyn DynReconciler>) {
-    let storage = registry.storage.clone();
-    background(changes::run(storage, Loop { registry, reconciler })).await;
+    let (storage, turns) = (registry.storage.clone(), registry.background.clone());
+    turns.run(changes::run(storage, Loop { registry, reconciler })).await;
 }
 
 struct Loop {

@@ -19,7 +19,6 @@ use super::recorder::Recorder;
 use super::simulated::NodePlan;
 use super::switches::{ControllerName, Switches};
 use super::workload::ControllerContext;
-use crate::processor::background;
 use crate::registry::Registry;
 
 const LEASE: &str = "controllers";
@@ -92,7 +91,7 @@ fn keep<C: changes::Controller + Send + 'static>(
     make: impl Fn(Arc<Registry>) -> C + Send + 'static,
 ) {
     running.spawn(changes::keep_running(C::TASK, move || {
-        background(changes::run(registry.storage.clone(), make(Arc::clone(&registry))))
+        registry.background.run(changes::run(registry.storage.clone(), make(Arc::clone(&registry))))
     }));
 }
 

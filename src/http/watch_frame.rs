@@ -233,6 +233,7 @@ mod tests {
             bookmarks: false,
             marks_initial_end: false,
             timeout: Duration::from_secs(60),
+            user: None,
         };
         let mut watches = Vec::new();
         for _ in 0..WATCHERS {

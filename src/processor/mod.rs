@@ -55,6 +55,7 @@
 //!   elsewhere requires that every step before it can be repeated.
 
 mod attend;
+mod background;
 mod metered;
 mod record;
 mod turns;
@@ -64,6 +65,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+pub use background::BackgroundTurns;
 pub use metered::{background, background_meter, meter, metered};
 
 use crate::work::Ended;

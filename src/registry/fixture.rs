@@ -9,6 +9,7 @@ use crate::kinds::runtime_config::RuntimeConfig;
 use crate::memory::Memory;
 use crate::meta::Revision;
 use crate::object;
+use crate::processor::BackgroundTurns;
 use crate::store::{Collection, Config, Encoded, Op, Put, Storage, Write};
 use crate::webhook;
 
@@ -41,6 +42,7 @@ pub(crate) async fn registry_of(clock: Clock, config: &RuntimeConfig) -> Arc<Reg
         policy: None,
         clock,
         memory,
+        background: BackgroundTurns::default(),
         guards_namespaces: false,
         network: Default::default(),
         lifetimes: Default::default(),

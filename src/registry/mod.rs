@@ -67,6 +67,7 @@ use crate::clock::Clock;
 use crate::crd::ServedVersion;
 use crate::memory::{Memory, RETRY_AFTER_SECONDS};
 use crate::meta::{Revision, Status};
+use crate::processor::BackgroundTurns;
 use crate::store::{Collection, Encoded, Storage, StoreError};
 use crate::value::Value;
 
@@ -113,6 +114,8 @@ pub struct Registry {
     pub clock: Clock,
     /// Limits the memory that requests use.
     pub memory: Arc<Memory>,
+    /// The turns of controllers.
+    pub background: BackgroundTurns,
     /// Whether a write into a namespace depends on that namespace in the same transaction.
     pub guards_namespaces: bool,
     /// The ranges that services are allocated from.
@@ -178,6 +181,7 @@ fn store_failed(collection: &Collection, operation: &str, error: StoreError) -> 
     match error {
         // etcd's message reaches clients unchanged.
         StoreError::NoSpace => Status::plain(500, &error.to_string()),
+        StoreError::Name(_) => Status::bad_request(&error.to_string()),
         StoreError::NoMemory => Status::too_many_requests(&error.to_string(), RETRY_AFTER_SECONDS),
         error if error.may_pass() => Status::server_timeout(group, plural, operation),
         error => Status::internal_error(&error.to_string()),

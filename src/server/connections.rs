@@ -47,7 +47,7 @@ const STREAMS_MAX: u32 = 1000;
 /// The limit of unread bytes of one body, and of all bodies on a connection.
 const STREAM_UNREAD_BYTES_MAX: u32 = 128 << 10;
 const CONNECTION_UNREAD_BYTES_MAX: u32 = 512 << 10;
-/// How many streams of a connection may be in error.
+/// How many streams of a connection may be in error, as long as it lasts: connections of clients last for days.
 const RESET_STREAMS_MAX: usize = 4 * STREAMS_MAX as usize;
 /// How many streams may be cancelled in the turn of the connection in which they came: a flood of them ends it. Streams
 /// that have begun, such as watches, may all be cancelled at once.

@@ -109,6 +109,12 @@ pub trait Store: Send + Sync {
     /// the batch was made. `foreseen` may be out of date, and saves reading if it is not.
     async fn commit(&self, batch: &[Write], foreseen: Option<Foreseen>) -> Result<Vec<WriteOutcome>, StoreError>;
 
+    /// Whether the database can keep the key of a write; an error otherwise. Any other write of its batch would fail with
+    /// it.
+    fn check_key(&self, _write: &Write) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// The newest and the compacted revision.
     async fn revisions(&self) -> Result<(Revision, Revision), StoreError>;
 

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use tokio::sync::{Mutex, Semaphore, mpsc, oneshot, watch};
@@ -15,7 +15,7 @@ use crate::meta::Revision;
 use super::backend::{Stats, Store};
 use super::feed::{DatabaseFeed, LastRead};
 use super::health::Health;
-use super::held::Revocable;
+use super::held::{HandOut, Revocable};
 use super::memory::InMemory;
 use super::objects::Objects;
 use super::page_max::PageMax;
@@ -27,6 +27,8 @@ use super::{
     WatchError, Write, WriteError, log,
 };
 
+/// How old the answer to a ping may be if nothing has failed.
+const PING_AGE_MAX: Duration = Duration::from_millis(50);
 /// How long a read of one object waits for its collection to be loaded, which makes later reads fast.
 const LOADED_WITHIN: Duration = Duration::from_millis(20);
 
@@ -48,11 +50,18 @@ struct Inner {
     loading: Mutex<()>,
     tasks: SyncMutex<Vec<JoinHandle<()>>>,
     probe: Probe,
+    pinged: Mutex<Option<Ping>>,
     /// What feeds have read from the store.
     last_read: Arc<LastRead>,
     health: Arc<Health>,
     /// The maximum size of a collection that is loaded for a list or watch, if the store knows the size.
     collection_bytes_max: usize,
+}
+
+/// When the database was last asked whether it is well, and its answer.
+struct Ping {
+    asked: Instant,
+    answer: Result<(), StoreError>,
 }
 
 /// Reads of the newest revision: callers that arrive while one runs share the next.
@@ -96,6 +105,7 @@ impl Database {
             loading: Mutex::new(()),
             tasks: SyncMutex::new(vec![writing]),
             probe: Probe::default(),
+            pinged: Mutex::default(),
             last_read: Arc::default(),
             health,
             collection_bytes_max,
@@ -118,7 +128,7 @@ impl Database {
     /// Errors: it can't be read, or `room` can't hold it.
     pub async fn copy(&self, room: Arc<Room>) -> Result<InMemory, StoreError> {
         match &self.inner.in_memory {
-            Some(store) => Ok(store.copy()),
+            Some(store) => Ok(store.copy(room)),
             None => InMemory::copy_of(&*self.inner.store, room).await,
         }
     }
@@ -143,6 +153,9 @@ impl Database {
     pub async fn write_together(&self, writes: Vec<Write>) -> Result<Committed, WriteError> {
         if writes.len() > TOGETHER_MAX {
             return Err(WriteError::Busy);
+        }
+        for write in &writes {
+            self.inner.store.check_key(write).map_err(WriteError::Store)?;
         }
         let (done, result) = oneshot::channel();
         let closed = || WriteError::Store(StoreError::Closed);
@@ -250,8 +263,8 @@ impl Database {
     }
 
     /// As [`View::hand_out`].
-    pub fn hand_out<T: Send + 'static>(&self, of: (&Collection, Revision), held: T, bytes: usize) -> Revocable<T> {
-        self.inner.view.hand_out(of, held, bytes)
+    pub fn hand_out<T: Send + 'static>(&self, of: &HandOut<'_>, held: T) -> Revocable<T> {
+        self.inner.view.hand_out(of, held)
     }
 
     /// How many objects follow in a list of `snapshot`, if a page is known to end there.
@@ -363,7 +376,24 @@ impl Database {
     }
 
     /// Whether the database answers, and accepts writes again if the last one failed.
+    ///
+    /// Anybody may ask, so many callers share one answer.
     pub async fn ping(&self) -> Result<(), StoreError> {
+        let arrived = Instant::now();
+        let mut last = self.inner.pinged.lock().await;
+        let is_well = |answer: &Result<_, _>| answer.is_ok() && self.inner.health.fault().is_none();
+        if let Some(Ping { asked, answer }) = &*last
+            && (*asked >= arrived || is_well(answer) && asked.elapsed() < PING_AGE_MAX)
+        {
+            return answer.clone();
+        }
+        let asked = Instant::now();
+        let answer = self.ask().await;
+        *last = Some(Ping { asked, answer: answer.clone() });
+        answer
+    }
+
+    async fn ask(&self) -> Result<(), StoreError> {
         self.inner.store.revisions().await?;
         if self.inner.health.fault().is_some() {
             self.inner.health.check_writable()?;
@@ -503,6 +533,21 @@ mod tests {
     use super::super::Put;
     use super::super::sqlite::fixture;
     use super::*;
+
+    #[tokio::test]
+    async fn many_who_ask_whether_the_database_is_well_share_an_answer() {
+        let store = Arc::new(fixture::sqlite("ping").await);
+        let location = Location::File(PathBuf::new());
+        let database = Database::of(store, None, &location, &Config::memory()).await.expect("it opens");
+        let before = database.stats().counts().statements;
+        let pings = futures_util::future::join_all((0..1_000).map(|_| database.ping())).await;
+        assert!(pings.iter().all(Result::is_ok));
+        let asked = database.stats().counts().statements - before;
+        assert!((1..100).contains(&asked), "{asked} statements");
+        tokio::time::sleep(PING_AGE_MAX).await;
+        database.ping().await.expect("it is well");
+        assert!(database.stats().counts().statements - before > asked, "it is asked anew");
+    }
 
     #[tokio::test]
     async fn an_object_is_read_while_collections_are_loaded() {

@@ -86,7 +86,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Clock;
-use crate::memory::Memory;
+use crate::memory::{Memory, Room};
 use crate::meta::Revision;
 
 pub use backend::StoreCounts;
@@ -97,7 +97,7 @@ pub(crate) use encoded::tally;
 pub use feed::{Feed, Moment};
 pub use findings::{ChangeFindings, Selectable, SelectableText};
 pub use forms::ClientForm;
-pub use held::{Revocable, TakenBack};
+pub use held::{HandOut, Revocable, TakenBack};
 pub use interned::interned;
 pub use log_watch::LogWatch;
 pub use postgres::PostgresUrl;
@@ -170,6 +170,8 @@ pub struct Config {
     pub memory: Arc<Memory>,
     /// The clock by which objects expire.
     pub clock: Clock,
+    /// Whether it belongs to a control plane beside the main one, and leaves some memory to that one.
+    pub is_beside: bool,
 }
 
 impl Write {
@@ -201,11 +203,17 @@ impl Config {
             history: Self::HISTORY,
             memory,
             clock: Clock::default(),
+            is_beside: false,
         }
     }
 
     pub fn memory() -> Self {
         Config::new(Location::Memory)
+    }
+
+    /// The room for a database in memory.
+    fn room(&self) -> Arc<Room> {
+        if self.is_beside { self.memory.store_room_beside() } else { self.memory.store_room() }
     }
 
     /// Every location that outlives the process, after the main one, which is always included.
@@ -351,6 +359,8 @@ pub enum StoreError {
     Malformed,
     /// The file may be read only.
     ReadOnly,
+    /// The database can't keep an object of this name.
+    Name(&'static str),
     /// A statement failed for another reason: the disk or the file is damaged.
     Statement(Arc<dyn Error + Send + Sync>),
     /// The objects are in several databases, and can't be copied as one.
@@ -392,6 +402,7 @@ impl fmt::Display for StoreError {
             ),
             StoreError::Malformed => out.write_str("the database is damaged: `skiff check` tells where"),
             StoreError::ReadOnly => out.write_str("the database is read-only"),
+            StoreError::Name(why) => write!(out, "the database can't keep an object of this name: {why}"),
             StoreError::Statement(source) => write!(out, "the database failed: {source}"),
             StoreError::Several => out.write_str("objects that are kept in several databases can't be copied as one"),
             StoreError::Closed => out.write_str("the database is closed"),
@@ -419,6 +430,7 @@ impl Error for StoreError {
             | StoreError::NoMemory
             | StoreError::Malformed
             | StoreError::ReadOnly
+            | StoreError::Name(_)
             | StoreError::Several
             | StoreError::Closed => None,
         }

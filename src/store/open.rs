@@ -21,7 +21,7 @@ const GIVEN_BACK_EVERY: Duration = Duration::from_millis(250);
 pub(super) async fn open(location: &Location, config: &Config) -> Result<Database, StoreError> {
     let store: Arc<dyn Store> = match location {
         Location::Postgres(url) => Arc::new(Postgres::open(url, config.durability).await?),
-        Location::Memory => return serve_memory(InMemory::within(config.memory.store_room()), config).await,
+        Location::Memory => return serve_memory(InMemory::within(config.room()), config).await,
         Location::File(path) => Arc::new(Sqlite::open(DatabaseLocation::Own(path), config.durability).await?),
         Location::Shared(path) => Arc::new(Sqlite::open(DatabaseLocation::Shared(path), config.durability).await?),
     };
@@ -38,7 +38,7 @@ pub(super) async fn fork(
     config: &Config,
     without: &[&str],
 ) -> Result<Database, StoreError> {
-    let room = if *location == Location::Memory { config.memory.store_room() } else { Room::endless() };
+    let room = if *location == Location::Memory { config.room() } else { Room::endless() };
     let copy = database.copy(room).await?;
     without.iter().for_each(|name| copy.forget_secret(name));
     let store: Arc<dyn Store> = match location {

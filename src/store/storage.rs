@@ -26,8 +26,8 @@ use crate::work;
 
 use super::database::Database;
 use super::{
-    At, Collection, Committed, Config, Feed, Guard, Location, LogWatch, Moment, Op, PageEnd, Revocable, Snapshot,
-    SnapshotError, StoreCounts, StoreError, Stored, WatchError, Write, WriteError, open,
+    At, Collection, Committed, Config, Feed, Guard, HandOut, Location, LogWatch, Moment, Op, PageEnd, Revocable,
+    Snapshot, SnapshotError, StoreCounts, StoreError, Stored, WatchError, Write, WriteError, open,
 };
 
 /// Every database that objects are kept in. Cheap to clone.
@@ -256,14 +256,9 @@ impl Storage {
     }
 
     /// Hands out something of the state of a collection at a revision to a reader that may be slow: it is taken back once
-    /// too much has changed since. `bytes` is its size.
-    pub fn hand_out<T: Send + 'static>(
-        &self,
-        (collection, revision): (&Collection, Revision),
-        held: T,
-        bytes: usize,
-    ) -> Revocable<T> {
-        self.databases.of(collection).hand_out((collection, revision), held, bytes)
+    /// too much has changed since.
+    pub fn hand_out<T: Send + 'static>(&self, of: &HandOut<'_>, held: T) -> Revocable<T> {
+        self.databases.of(of.collection).hand_out(of, held)
     }
 
     /// How many objects of `snapshot` whose keys begin with `prefix` follow from the key `start` on, if that was

@@ -13,7 +13,7 @@ use crate::meta::Revision;
 
 use super::batch::{Foreseen, LiveKey, keys_of};
 use super::changes::{Applied, ChangeEvent, LogPage, Newest};
-use super::held::{Dropped, HeldStates, Revocable};
+use super::held::{Dropped, HandOut, HeldStates, ReplacedState, Revocable};
 use super::objects::Objects;
 use super::page_max::PageMax;
 use super::snapshot::Snapshot;
@@ -283,9 +283,10 @@ impl View {
             match state.collections.get_mut(&collection) {
                 Some(CollectionState::Loaded(loaded)) => {
                     let before = loaded.object_bytes;
-                    let replaced_bytes = loaded.apply(applied);
+                    let replaced = loaded.apply(applied);
                     state.object_bytes = state.object_bytes.saturating_add(loaded.object_bytes).saturating_sub(before);
-                    dropped.extend(state.held.replaced(&collection, replaced_bytes));
+                    dropped
+                        .extend(replaced.into_iter().flat_map(|replaced| state.held.replaced(&collection, replaced)));
                 }
                 Some(CollectionState::Loading(waiting)) => waiting.push(applied),
                 None => {}
@@ -299,19 +300,14 @@ impl View {
     }
 
     /// Hands out something of a state of a collection to a reader that may be slow: it is taken back once too much has
-    /// changed since. `bytes` is its size.
-    pub fn hand_out<T: Send + 'static>(
-        &self,
-        (collection, revision): (&Collection, Revision),
-        held: T,
-        bytes: usize,
-    ) -> Revocable<T> {
+    /// changed since.
+    pub fn hand_out<T: Send + 'static>(&self, of: &HandOut<'_>, held: T) -> Revocable<T> {
         let mut state = self.write();
-        let is_present = match state.collections.get(collection) {
-            Some(CollectionState::Loaded(loaded)) => revision >= loaded.revision,
-            _ => false,
+        let known = match state.collections.get(of.collection) {
+            Some(CollectionState::Loaded(loaded)) => (loaded.object_bytes, loaded.replaced_since(of.revision)),
+            _ => (0, None),
         };
-        state.held.hand_out(collection, held, if is_present { 0 } else { bytes })
+        state.held.hand_out(of, known, held)
     }
 
     /// Drops half of what nobody watches.
@@ -489,7 +485,9 @@ impl ViewState {
     fn remove(&mut self, collection: &Collection) -> Vec<Dropped> {
         let Some(CollectionState::Loaded(loaded)) = self.collections.remove(collection) else { return Vec::new() };
         self.object_bytes = self.object_bytes.saturating_sub(loaded.object_bytes);
-        let mut dropped = self.held.replaced(collection, loaded.object_bytes);
+        let (from, until) = (Revision::default(), self.revision.next());
+        let all = ReplacedState { from, until, bytes: loaded.object_bytes };
+        let mut dropped = self.held.replaced(collection, all);
         dropped.push(Box::new(loaded));
         dropped
     }
@@ -540,11 +538,11 @@ impl ViewState {
 }
 
 impl Loaded {
-    /// Returns the size of the state that was replaced.
-    fn apply(&mut self, applied: Applied) -> usize {
+    /// Returns the state that was replaced.
+    fn apply(&mut self, applied: Applied) -> Option<ReplacedState> {
         // The collection as loaded may already contain a change that is published later.
         if applied.revision <= self.revision {
-            return 0;
+            return None;
         }
         let Applied { key, revision, stored, .. } = applied;
         let previous = match &stored {
@@ -552,7 +550,8 @@ impl Loaded {
             None => self.objects.remove(&key),
         };
         let previous = previous.map(Arc::<Stored>::from);
-        let previous_bytes = previous.as_ref().map_or(0, |previous| previous.bytes.len());
+        let replaced = previous.as_deref().map(|previous| ReplacedState::of(previous, revision));
+        let previous_bytes = replaced.map_or(0, |replaced| replaced.bytes);
         self.object_bytes = self.object_bytes.saturating_sub(previous_bytes);
         let change = match (stored, previous) {
             (Some(stored), previous) => {
@@ -564,7 +563,7 @@ impl Loaded {
                 Change::new(revision, object, Some(previous), true)
             }
             // Nothing existed before or after: the store makes no such change.
-            (None, None) => return 0,
+            (None, None) => return None,
         };
         self.revision = revision;
         self.changed_bytes += previous_bytes as u64;
@@ -583,7 +582,20 @@ impl Loaded {
             self.recent_from = oldest.revision;
         }
         self.changed.send_replace(revision);
-        previous_bytes
+        replaced
+    }
+
+    /// The states that were replaced since a revision, of those that were present then; `None` if that is not known any
+    /// more.
+    fn replaced_since(&self, revision: Revision) -> Option<Vec<ReplacedState>> {
+        if self.recent_from > revision {
+            return None;
+        }
+        let from = self.recent.partition_point(|change| change.revision <= revision);
+        let replaced = self.recent.range(from..).filter_map(|change| {
+            change.previous.as_deref().map(|previous| ReplacedState::of(previous, change.revision))
+        });
+        Some(replaced.filter(|state| state.from <= revision).collect())
     }
 }
 
@@ -595,7 +607,7 @@ mod tests {
     use crate::store::objects::by_key;
     use crate::store::{Collection, Stored};
 
-    use super::{Applied, PAGE_ENDS_MAX, PageEnd, Revocable, StateLookup, View, ViewMax};
+    use super::{Applied, HandOut, PAGE_ENDS_MAX, PageEnd, Revocable, StateLookup, View, ViewMax};
 
     const MAX: ViewMax = ViewMax { object_bytes: 250, collection_bytes: 500, held_bytes: 100 };
 
@@ -701,23 +713,29 @@ mod tests {
             view.finish_loading(collection, by_key(vec![object]), view.revision());
         };
         let change = || {
-            let (revision, stored) = (view.revision().next(), Arc::new(Stored::fixture("a", "u", vec![b' '; 60])));
-            let applied = Applied { key: "a".into(), uid: "u".into(), revision, stored: Some(stored) };
+            let revision = view.revision().next();
+            let stored = Stored { revision, ..Stored::fixture("a", "u", vec![b' '; 60]) };
+            let applied = Applied { key: "a".into(), uid: "u".into(), revision, stored: Some(Arc::new(stored)) };
             view.publish(vec![(things.clone(), applied)]);
         };
         let is_held = |held: &Revocable<()>| held.with(|()| ()).is_ok();
         load(&things, 60);
-        let first = view.hand_out((&things, view.revision()), (), 60);
+        let hand_out = |collection: &Collection, revision: Revision| {
+            view.hand_out(&HandOut { collection, revision, bytes: None, user: None }, ())
+        };
+        let first = hand_out(&things, view.revision());
         change();
-        let second = view.hand_out((&things, view.revision()), (), 60);
+        let second = hand_out(&things, view.revision());
         assert!(is_held(&first) && is_held(&second));
         change();
         assert!(!is_held(&first) && is_held(&second), "two states of 60 bytes were replaced since the first");
-        // A state that is not the present one counts by itself, and so does one whose collection is unloaded.
-        let former = view.hand_out((&things, BEGUN), (), 60);
+        (0..9).for_each(|_| change());
+        assert!(is_held(&second), "states that came after it and are gone are not held");
+        // A state whose collection is unloaded counts as a whole.
+        let former = hand_out(&things, BEGUN);
         load(&others, 240);
-        assert!(!is_held(&second) && !is_held(&former));
-        let last = view.hand_out((&others, view.revision()), (), 240);
+        assert!(!is_held(&second) && is_held(&former));
+        let last = hand_out(&others, view.revision());
         view.start_over(view.revision(), Revision::new(9), BEGUN);
         assert!(!is_held(&last));
     }

@@ -73,6 +73,24 @@ async fn what_makes_no_sense_is_refused() {
 }
 
 #[tokio::test]
+async fn planes_are_refused_once_there_is_no_memory_for_more() {
+    let server = Server::start(&["--memory-limit", "96Mi"]).await;
+    let create = async || server.main.call("POST", PLANES, Some(json!({}))).await;
+    let mut made = Vec::new();
+    let refused = loop {
+        match create().await {
+            (201, plane) => made.push(plane["name"].as_str().unwrap_or_default().to_owned()),
+            refused => break refused,
+        }
+        assert!(made.len() < 200, "they are counted");
+    };
+    assert_eq!((refused.0, &refused.1["reason"]), (429, &json!("TooManyRequests")));
+    let path = format!("{PLANES}/{}", made.pop().expect("some were made"));
+    assert_eq!(server.main.call("DELETE", &path, None).await.0, 200);
+    assert_eq!(create().await.0, 201, "there is memory again");
+}
+
+#[tokio::test]
 async fn with_roles_planes_are_for_those_who_may() {
     let folder = std::env::temp_dir().join(format!("skiff-planes-tokens-{}.csv", std::process::id()));
     std::fs::write(&folder, "s3cret,jane,u-1\n").expect("it writes");

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use kubeskiff::store::{Config, Guard, Location, PostgresUrl, Storage, WriteError, copy};
+use futures_util::future::join_all;
+use kubeskiff::store::{Config, Guard, Location, PostgresUrl, Storage, StoreError, WriteError, copy};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Mutex;
+use uuid::Uuid;
 
 use super::{Database, crontabs, newest, postgres, put, write};
 
@@ -17,6 +19,8 @@ const CUT_BEFORE: u8 = 1;
 const CUT_AFTER: u8 = 2;
 /// Its connection is cut, and it arrives once its outcome was looked up.
 const ARRIVES_LATE: u8 = 3;
+/// It and all later ones of its connection are lost, and nobody is told.
+const LOST: u8 = 4;
 
 /// How a message is told that commits: COMMIT itself, or one with an object in it.
 const COMMIT: &[u8] = b"COMMIT\0";
@@ -79,6 +83,9 @@ impl Between {
                 self.deliver_late().await;
             }
             let cut = if has(self.commits) { self.next_commit.swap(PASSES, Ordering::SeqCst) } else { PASSES };
+            if cut == LOST {
+                return std::future::pending().await;
+            }
             if cut == ARRIVES_LATE {
                 *self.late.lock().await = Late { held: Some((sent.to_vec(), to_server, from_server)), begun: 0 };
                 return;
@@ -164,6 +171,45 @@ async fn a_batch_in_one_message_whose_answer_was_lost_is_looked_up() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_batch_that_was_looked_up_and_not_found_is_not_made_later() {
     check(OBJECT, ARRIVES_LATE).await;
+}
+
+/// Makes three writes while the connection is lost at one of them.
+async fn check_lost(message: &'static [u8], lost_at: usize) {
+    let between = Between::new(message, PASSES);
+    let Some((_, cut_url)) = new_database(&between).await else { return };
+    let storage = Database::Postgres(PostgresUrl::new(&cut_url)).open().await;
+    assert!(newest(&storage).await.is_empty());
+    for at in 0..3 {
+        between.next_commit.store(if at == lost_at { LOST } else { PASSES }, Ordering::SeqCst);
+        write(&storage, put(&format!("ns/{at}"), "1", &[Guard::Absent])).await;
+    }
+    assert_eq!(between.next_commit.load(Ordering::SeqCst), PASSES, "one was lost");
+    assert_eq!(newest(&storage).await.len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_that_is_lost_without_a_sign_during_a_batch_is_given_up() {
+    check_lost(OBJECT, 2).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_that_was_lost_without_a_sign_before_a_batch_is_given_up() {
+    check_lost(BEGIN, 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_name_that_postgres_can_t_keep_is_refused_alone() {
+    let Some(url) = postgres::new_database().await else { return };
+    let storage = Database::Postgres(PostgresUrl::new(&url)).open().await;
+    // Random, as what can be compressed takes less of an index.
+    let random = |parts: usize| -> String { (0..parts).map(|_| Uuid::new_v4().to_string()).collect() };
+    let (long, too_long) = (random(67), random(100));
+    let keys = ["ns/a", "ns/a\0b", &too_long, "ns/b", &long];
+    let written = join_all(keys.iter().map(|key| storage.write(put(key, "1", &[Guard::Absent])))).await;
+    let is_refused = |result: &Result<_, WriteError>| matches!(result, Err(WriteError::Store(StoreError::Name(_))));
+    assert_eq!(written.iter().map(is_refused).collect::<Vec<_>>(), [false, true, true, false, false]);
+    assert_eq!(newest(&storage).await.len(), 3);
+    assert!(storage.get(&crontabs(), "ns/a\0b").await.expect("it reads").is_none());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

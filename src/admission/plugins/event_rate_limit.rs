@@ -3,11 +3,12 @@
 //!
 //! Source: `plugin/pkg/admission/eventratelimit`, release 1.37.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use async_trait::async_trait;
+use sha2::{Digest as _, Sha256};
 
 use crate::admission::configuration::{ConfigurationError, check_fields, check_type};
 use crate::admission::{Admission, Attributes, Operation};
@@ -17,6 +18,7 @@ use crate::value::Value;
 const GROUP_VERSION: &str = "eventratelimit.admission.k8s.io/v1alpha1";
 /// How many keys are tracked if the configuration has no `cacheSize`.
 const KEYS_DEFAULT: usize = 4096;
+
 /// By which property events are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LimitScope {
@@ -71,7 +73,17 @@ struct Limit {
     per_second: f64,
     burst: f64,
     keys_max: usize,
-    left: Mutex<HashMap<String, Bucket>>,
+    left: Mutex<Buckets>,
+}
+
+/// A digest of a key, as clients may choose keys of any length.
+type KeyDigest = [u8; 32];
+
+/// What is left for each key.
+#[derive(Debug, Default)]
+struct Buckets {
+    by_key: HashMap<KeyDigest, Bucket>,
+    by_time: BTreeSet<(Instant, KeyDigest)>,
 }
 
 /// How many events are still allowed, as of a time.
@@ -79,6 +91,27 @@ struct Limit {
 struct Bucket {
     left: f64,
     at: Instant,
+}
+
+impl Buckets {
+    /// Takes a bucket out; `None` for a key that is new or was dropped.
+    fn take(&mut self, key: &KeyDigest) -> Option<Bucket> {
+        let bucket = self.by_key.remove(key)?;
+        self.by_time.remove(&(bucket.at, *key));
+        Some(bucket)
+    }
+
+    /// Puts a bucket back. If there are too many keys, the one that was idle for the longest time is dropped; if it
+    /// returns, it starts with a full burst.
+    fn put(&mut self, key: KeyDigest, bucket: Bucket, keys_max: usize) {
+        if self.by_key.len() >= keys_max
+            && let Some((_, oldest)) = self.by_time.pop_first()
+        {
+            self.by_key.remove(&oldest);
+        }
+        self.by_time.insert((bucket.at, key));
+        self.by_key.insert(key, bucket);
+    }
 }
 
 impl Limit {
@@ -116,16 +149,9 @@ impl Limit {
 
     /// Counts one event of a key; returns whether it is allowed.
     fn takes(&self, key: &str, now: Instant) -> bool {
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        if !left.contains_key(key) && left.len() >= self.keys_max {
-            // The key that was idle for the longest time is dropped; if it returns, it starts with
-            // a full burst.
-            let oldest = left.iter().min_by_key(|(_, bucket)| bucket.at).map(|(key, _)| key.clone());
-            if let Some(oldest) = oldest {
-                left.remove(&oldest);
-            }
-        }
-        let bucket = left.entry(key.to_owned()).or_insert(Bucket { left: self.burst, at: now });
+        let key = Sha256::digest(key).into();
+        let mut buckets = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bucket = buckets.take(&key).unwrap_or(Bucket { left: self.burst, at: now });
         let since = now.saturating_duration_since(bucket.at).as_secs_f64();
         bucket.left = (bucket.left + since * self.per_second).min(self.burst);
         bucket.at = now;
@@ -133,6 +159,7 @@ impl Limit {
         if takes {
             bucket.left -= 1.0;
         }
+        buckets.put(key, bucket, self.keys_max);
         takes
     }
 }
@@ -234,7 +261,18 @@ mod tests {
         let taken = |key: &str, at_ms: u64| limit.takes(key, start + Duration::from_millis(at_ms));
         assert!(taken("a", 0) && taken("b", 1) && taken("c", 2));
         assert!(taken("a", 3), "it is new again");
-        assert_eq!(limit.left.lock().expect("nobody panics").len(), 2);
+        let buckets = limit.left.lock().expect("nobody panics");
+        assert_eq!((buckets.by_key.len(), buckets.by_time.len()), (2, 2));
+    }
+
+    #[test]
+    fn a_key_takes_as_much_memory_as_any_other() {
+        let plugin = parse("[{type: SourceAndObject, qps: 1, burst: 2}]").expect("it is valid");
+        let (limit, start) = (&plugin.limits[0], Instant::now());
+        let long = "a".repeat(1 << 20);
+        assert_eq!([1, 2, 3].map(|_| limit.takes(&long, start)), [true, true, false]);
+        assert_eq!(limit.left.lock().expect("nobody panics").by_key.len(), 1);
+        assert!(size_of::<(KeyDigest, Bucket)>() < 100, "whatever the length of the key is");
     }
 
     #[test]

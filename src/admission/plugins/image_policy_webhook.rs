@@ -6,8 +6,7 @@
 //!
 //! Source: `plugin/pkg/admission/imagepolicy`, release 1.36, and answers of client-go 0.37.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -15,6 +14,7 @@ use bytes::Bytes;
 
 use super::forbidden;
 use crate::admission::{Admission, Attributes, Operation};
+use crate::auth::Answers;
 use crate::crd::review_answer::{self, AnswerError, Answered};
 use crate::kinds;
 use crate::meta::api_version::split_api_version;
@@ -32,9 +32,9 @@ const KIND: &str = "ImageReview";
 const AUDIT_PREFIX: &str = "imagepolicywebhook.image-policy.k8s.io/";
 /// A pod's annotations are sent to the service if their keys contain this.
 const ANNOTATION_PART: &str = ".image-policy.k8s.io/";
+/// What an annotation of a decision takes beside its texts.
+const ANNOTATION_BYTES: usize = 100;
 const MANNER: Manner = Manner::of_image_review(Duration::from_secs(30));
-/// How many decisions are cached.
-const DECISIONS_MAX: usize = 1024;
 
 /// What is wrong with the configuration.
 #[derive(Debug, thiserror::Error)]
@@ -125,6 +125,11 @@ struct ImageDecision {
 }
 
 impl ImageDecision {
+    fn size_bytes(&self) -> usize {
+        let annotations = self.annotations.iter();
+        self.reason.len() + annotations.map(|(key, text)| ANNOTATION_BYTES + key.len() + text.len()).sum::<usize>()
+    }
+
     fn decode(answer: &[u8]) -> Result<Self, AnswerError> {
         let answered = review_answer::decode(answer)?;
         check_kind(&answered)?;
@@ -194,19 +199,12 @@ impl From<FailedCall> for Undecided {
     }
 }
 
-/// A decision, until when it is valid, and when it was last used.
-struct Remembered {
-    decision: ImageDecision,
-    until: Instant,
-    used: Instant,
-}
-
 /// The plugin, with its cached decisions.
 pub struct ImagePolicyWebhook {
     policy: ImagePolicy,
     endpoint: Endpoint,
     client: Arc<WebhookClient>,
-    decisions: Mutex<HashMap<String, Remembered>>,
+    decisions: Mutex<Answers<ImageDecision>>,
 }
 
 impl ImagePolicyWebhook {
@@ -218,7 +216,7 @@ impl ImagePolicyWebhook {
     async fn decide(&self, spec: &Value) -> Result<ImageDecision, Undecided> {
         let key = json::encode_to_string(spec);
         let now = Instant::now();
-        if let Some(known) = self.recall(&key, now) {
+        if let Some(known) = self.decisions().recall(&key, now) {
             return Ok(known);
         }
         let review = object! {
@@ -241,21 +239,13 @@ impl ImagePolicyWebhook {
         self.policy.default_allow && matches!(why, Undecided::Failed(_))
     }
 
-    fn recall(&self, key: &str, now: Instant) -> Option<ImageDecision> {
-        let mut decisions = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = decisions.get_mut(key).filter(|known| now < known.until)?;
-        known.used = now;
-        Some(known.decision.clone())
-    }
-
     fn remember(&self, key: String, decision: &ImageDecision, now: Instant) {
         let ttl = if decision.is_allowed { self.policy.allow_ttl } else { self.policy.deny_ttl };
-        let mut decisions = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
-        if decisions.len() >= DECISIONS_MAX {
-            let oldest = decisions.iter().min_by_key(|(_, known)| known.used).map(|(key, _)| key.clone());
-            oldest.map(|oldest| decisions.remove(&oldest));
-        }
-        decisions.insert(key, Remembered { decision: decision.clone(), until: now + ttl, used: now });
+        self.decisions().remember(key, decision.clone(), decision.size_bytes(), (now, ttl));
+    }
+
+    fn decisions(&self) -> MutexGuard<'_, Answers<ImageDecision>> {
+        self.decisions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -380,6 +370,23 @@ mod tests {
         let why = decision.expect_err("nobody was asked");
         assert!(matches!(why, Undecided::Crowded) && !plugin.allows_without(&why));
         assert!(plugin.allows_without(&Undecided::Failed("no".to_owned().into())));
+    }
+
+    #[test]
+    fn decisions_are_kept_unless_they_are_large() {
+        let policy = ImagePolicy::parse(Some(&read("imagePolicy: {allowTTL: 60}"))).expect("it is valid");
+        let address = crate::webhook::Address::Url("https://localhost".to_owned());
+        let endpoint = Endpoint { address, ca_bundle: Vec::new(), access: None };
+        let client = Arc::new(WebhookClient::new(Vec::new(), Vec::new(), Arc::new(Memory::of_system())));
+        let plugin = ImagePolicyWebhook::new(policy, endpoint, client);
+        let now = Instant::now();
+        let keeps = |key: &str, reason: &str| {
+            let reason = reason.to_owned();
+            plugin.remember(key.to_owned(), &ImageDecision { is_allowed: true, reason, annotations: Vec::new() }, now);
+            plugin.decisions().recall(key, now).is_some()
+        };
+        let long = "a".repeat(1 << 20);
+        assert_eq!([keeps("images", "no"), keeps(&long, ""), keeps("others", &long)], [true, false, false]);
     }
 
     #[test]

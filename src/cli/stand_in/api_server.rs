@@ -230,6 +230,7 @@ async fn server(flags: &Flags) -> Result<Server, StartError> {
         nodes: NodePlan::default(),
         logs: audit_log(flags)?.into_iter().chain(traced()).collect(),
         limits: limits(flags),
+        background: Default::default(),
         ends_at_once: true,
     })
 }

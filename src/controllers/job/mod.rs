@@ -255,6 +255,15 @@ mod tests {
     }
 
     #[test]
+    fn a_job_ends_no_earlier_than_it_began() {
+        let job = "{spec: {parallelism: 1, completions: 1}, status: {startTime: '2027-01-01T00:00:00Z'}}";
+        let plan = planned(job, &[pod("a", "Succeeded", "")]);
+        assert_eq!(plan.status.str_at(&["completionTime"]), "2027-01-01T00:00:00Z");
+        let plan = planned(&job.replace("2027", "2025"), &[pod("a", "Succeeded", "")]);
+        assert_eq!(plan.status.str_at(&["completionTime"]), "2026-01-01T00:01:00Z");
+    }
+
+    #[test]
     fn a_job_fails_when_too_many_of_its_pods_have() {
         let job = "spec: {parallelism: 1, completions: 1, backoffLimit: 1}";
         let failed = [pod("a", "Failed", ""), pod("b", "Failed", "")];

@@ -123,7 +123,9 @@ pub(super) fn plan(
         plan.delete = active.drain(..).cloned().collect();
         let is_over = plan.delete.is_empty() && tally.terminating == 0;
         plan.end(&mut conditions, why, is_over, now);
-        completed_at = (is_over && failure.is_none()).then(|| written(now));
+        // The clock may have been set back since the start.
+        let completed = time_of(started.as_ref()).map_or(now, |started| started.max(now));
+        completed_at = (is_over && failure.is_none()).then(|| written(completed));
     } else if is_suspended {
         plan.delete = active.drain(..).cloned().collect();
         if !conditions::holds(&conditions, "Suspended") {
@@ -175,6 +177,11 @@ fn reason_of(reason: &str) -> &'static str {
     }
 }
 
+/// A time as it is written in a status.
+fn time_of(field: Option<&Value>) -> Option<Timestamp> {
+    field?.as_str()?.parse().ok()
+}
+
 /// Why a job fails, with a reason and a message; `again` is when its deadline passes.
 fn failure_of(
     job: &Value,
@@ -205,7 +212,7 @@ fn failure_of(
         return Some(("BackoffLimitExceeded".to_owned(), message.to_owned()));
     }
     let deadline = job.at(&["spec", "activeDeadlineSeconds"]).and_then(Value::as_i64);
-    let started = started.and_then(|time| time.as_str()).and_then(|time| time.parse().ok());
+    let started = time_of(started);
     if let (Some(deadline), Some(started)) = (deadline, started) {
         let pause = left(started, deadline, now);
         if pause.is_none() {

@@ -12,14 +12,10 @@ use super::super::app::App;
 use super::super::exchange::Exchange;
 use super::super::negotiate::Encoding;
 use super::super::query;
+use super::list::{DECODED_COPIES, TEXT_COPIES};
 use super::refusal::RequestRefusal;
 use super::revision::{resource_version, revision};
 use super::{negotiate, object};
-
-/// How many copies of its text an object has in memory while it is answered as JSON.
-const TEXT_COPIES: usize = 2;
-/// How much memory it takes if it is decoded for that, as a multiple of the length of its text.
-const DECODED_COPIES: usize = 12;
 
 pub(super) async fn get(app: &App, exchange: &Exchange, target: &Target) -> Result<Response<Body>, RequestRefusal> {
     let (format, shape) = negotiate(app, exchange, target)?;

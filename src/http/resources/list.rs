@@ -15,7 +15,7 @@ use crate::object;
 use crate::protobuf::ItemTexts;
 use crate::registry::{ListAt, ListPage, ListRequest, Target};
 use crate::store::continue_token::ContinueToken;
-use crate::store::{Encoded, Revocable, TakenBack};
+use crate::store::{Encoded, HandOut, Revocable, TakenBack};
 use crate::value::{Map, Value};
 
 use super::super::answer::{self, AnswerContent};
@@ -33,13 +33,13 @@ use super::revision::{resource_version, revision};
 
 /// Longer lists are sent in pieces, as their items are already in memory.
 const LIST_WHOLE_BYTES_MAX: usize = 128 << 10;
-/// How many copies of its text a list has in memory if it is built as a whole.
-const LIST_TEXT_COPIES: usize = 2;
-/// How much memory a list takes if its items are decoded for it, as a multiple of the length of its text.
-const LIST_DECODED_COPIES: usize = 12;
+/// How many copies of its text a list or an object has in memory if it is built as a whole.
+pub(super) const TEXT_COPIES: usize = 2;
+/// How much memory a list or an object takes if it is decoded for the answer, as a multiple of the length of its text.
+pub(super) const DECODED_COPIES: usize = 12;
 /// How much memory a list as protobuf takes, as a multiple of the length of its text; one item at a time is decoded
 /// besides.
-const LIST_SEALED_COPIES: usize = 3;
+const SEALED_COPIES: usize = 3;
 
 pub(super) async fn list(app: &App, exchange: &Exchange, target: &Target) -> Result<Response<Body>, RequestRefusal> {
     let (format, shape) = negotiate(app, exchange, target)?;
@@ -202,8 +202,13 @@ pub(super) async fn answer_page(
     let mut is_logged = false;
     exchange.observe(|observed| is_logged = observed.is_logged(AuditLevel::RequestResponse));
     let is_text = shape.is_plain() && is_json && !format.pretty && !is_logged;
-    let revision = page.revision;
-    let hand_out = |items| app.registry.storage.hand_out((&target.resource.collection, revision), items, size_bytes);
+    let of = HandOut {
+        collection: &target.resource.collection,
+        revision: page.revision,
+        bytes: Some(size_bytes),
+        user: exchange.limited_user(),
+    };
+    let hand_out = |items| app.registry.storage.hand_out(&of, items);
     let is_in_pieces = is_text && size_bytes > LIST_WHOLE_BYTES_MAX;
     if is_text && is_typed {
         let empty = empty_list(target, metadata);
@@ -211,7 +216,7 @@ pub(super) async fn answer_page(
             let pieces = TypedPieces::new(&empty, hand_out(page.items));
             return Ok(answer::in_pieces(exchange, size_bytes, pieces));
         }
-        exchange.reserve_answer(&app.registry.memory, size_bytes.saturating_mul(LIST_DECODED_COPIES)).await?;
+        exchange.reserve_answer(&app.registry.memory, size_bytes.saturating_mul(DECODED_COPIES)).await?;
         let pieces = TypedPieces::new(&empty, Revocable::own(page.items)).collect::<Result<Vec<_>, _>>();
         return Ok(answer::encoded(exchange, Encoding::Json, pieces.map_err(taken_back)?.concat()));
     }
@@ -219,7 +224,7 @@ pub(super) async fn answer_page(
         return Ok(answer::pieces(exchange, ListPieces::new(target, &metadata, page, hand_out)));
     }
     if shape.is_plain() && !is_typed {
-        let copies = if is_json && !is_logged { LIST_TEXT_COPIES } else { LIST_DECODED_COPIES };
+        let copies = if is_json && !is_logged { TEXT_COPIES } else { DECODED_COPIES };
         exchange.reserve_answer(&app.registry.memory, size_bytes.saturating_mul(copies)).await?;
         let whole = ListPieces::new(target, &metadata, page, Revocable::own).whole().map_err(taken_back)?;
         return Ok(answer::content(exchange, 200, format, AnswerContent::Json(whole)));
@@ -230,10 +235,10 @@ pub(super) async fn answer_page(
     {
         // A schema has many fields that are written without a value: it grows.
         let has_schemas = target.resource.collection == app.registry.definitions.collection();
-        let copies = if has_schemas { LIST_DECODED_COPIES } else { LIST_SEALED_COPIES };
+        let copies = if has_schemas { DECODED_COPIES } else { SEALED_COPIES };
         return sealed_page(app, exchange, &list, &page, (size_bytes, copies)).await;
     }
-    exchange.reserve_answer(&app.registry.memory, size_bytes.saturating_mul(LIST_DECODED_COPIES)).await?;
+    exchange.reserve_answer(&app.registry.memory, size_bytes.saturating_mul(DECODED_COPIES)).await?;
     let is_shown_whole = format.encoding == Encoding::Yaml;
     let decode = if is_shown_whole { Encoded::to_whole_value } else { Encoded::to_value };
     let items = page.items.iter().map(|(stored, encoded)| decode(encoded, stored.revision));
@@ -267,9 +272,7 @@ async fn sealed_page(
 ) -> Result<Response<Body>, RequestRefusal> {
     let largest = page.items.iter().map(|(_, encoded)| encoded.len_max()).max().unwrap_or_default();
     let bytes = size_bytes.saturating_mul(copies);
-    exchange
-        .reserve_answer(&app.registry.memory, bytes.saturating_add(largest.saturating_mul(LIST_DECODED_COPIES)))
-        .await?;
+    exchange.reserve_answer(&app.registry.memory, bytes.saturating_add(largest.saturating_mul(DECODED_COPIES))).await?;
     let write = |at: usize, text: &mut Vec<u8>| {
         let (stored, encoded) = &page.items[at];
         encoded.write_to(text, stored.revision);

@@ -1,5 +1,6 @@
 //! GET of a collection's changes.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -57,6 +58,7 @@ pub(super) async fn watch(app: &App, exchange: &Exchange, target: Target) -> Res
         bookmarks: options.allow_watch_bookmarks,
         marks_initial_end: options.send_initial_events == Some(true),
         timeout,
+        user: exchange.limited_user().map(Arc::from),
     };
     let selectors_bytes = request.select.labels.size_bytes() + request.select.fields.size_bytes();
     let reserved =

@@ -11,7 +11,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, Sleep, interval_at, sle
 use crate::crd::ServedVersion;
 use crate::memory::{Full, Reservation};
 use crate::meta::{Revision, Status};
-use crate::store::{self, At, Encoded, Revocable, Snapshot, Stored, TakenBack, WatchError};
+use crate::store::{self, At, Encoded, HandOut, Revocable, Snapshot, Stored, TakenBack, WatchError};
 use crate::value::json;
 use crate::work;
 
@@ -55,6 +55,8 @@ pub struct WatchRequest {
     /// Whether a bookmark marks the end of the initial events.
     pub marks_initial_end: bool,
     pub timeout: Duration,
+    /// The user whose share counts for what is sent slowly.
+    pub user: Option<Arc<str>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -306,30 +308,31 @@ impl Registry {
                     store::SnapshotError::Store(error) => store_failed(collection, "list", error),
                 })?;
                 let prefix = if target.namespace.is_empty() { String::new() } else { format!("{}/", target.namespace) };
-                let initial = self.initial(target, request, InitialObjects::new(snapshot, prefix), 0);
+                let initial = self.initial(target, request, InitialObjects::new(snapshot, prefix), None);
                 Ok((initial.revision, Some(initial)))
             }
             Start::Past(revision) => {
                 let snapshot = self.snapshot(target, At::Exact(revision)).await?;
-                let former_bytes = snapshot.range("", None).map(|stored| stored.bytes.len()).sum();
+                let bytes = snapshot.range("", None).map(|stored| stored.bytes.len()).sum();
                 let objects = InitialObjects::new(snapshot, key_prefix(target));
-                Ok((revision, Some(self.initial(target, request, objects, former_bytes))))
+                Ok((revision, Some(self.initial(target, request, objects, Some(bytes)))))
             }
             Start::After(revision) => Ok((revision, None)),
             Start::Now => Ok((self.storage.revision(collection), None)),
         }
     }
 
-    /// Objects as a client that may be slow gets them; `former_bytes` is the size of those that are not present.
+    /// Objects as a client that may be slow gets them; `bytes` is their size, if they are not the present ones.
     fn initial(
         &self,
         target: &Target,
         request: &WatchRequest,
         mut objects: InitialObjects,
-        former_bytes: usize,
+        bytes: Option<usize>,
     ) -> Initial {
         let (revision, next) = (objects.snapshot.revision(), objects.next());
-        let objects = self.storage.hand_out((&target.resource.collection, revision), objects, former_bytes);
+        let of = HandOut { collection: &target.resource.collection, revision, bytes, user: request.user.as_deref() };
+        let objects = self.storage.hand_out(&of, objects);
         Initial { objects, next, reserved: None, revision, marks_end: request.marks_initial_end }
     }
 

@@ -9,7 +9,7 @@ use crate::store::{Collection, Encoded};
 
 fn request(start: Start, timeout: Duration) -> WatchRequest {
     let select = ListRequest::default();
-    WatchRequest { start, select, bookmarks: true, marks_initial_end: false, timeout }
+    WatchRequest { start, select, bookmarks: true, marks_initial_end: false, timeout, user: None }
 }
 
 /// A summary of an event: its type, and the key of an object or the revision of a bookmark.

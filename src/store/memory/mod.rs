@@ -104,9 +104,9 @@ impl InMemory {
         Ok(InMemory::of(state))
     }
 
-    /// A copy that shares everything that neither changes.
-    pub fn copy(&self) -> Self {
-        InMemory::of(self.read().clone())
+    /// A copy that shares everything that neither changes; what it changes takes its share of `room`.
+    pub fn copy(&self, room: Arc<Room>) -> Self {
+        InMemory::of(self.read().copy(room))
     }
 
     /// What is live in it.
@@ -327,7 +327,7 @@ mod tests {
         let room = Room::of(10 * UNIT);
         let store = InMemory::within(Arc::clone(&room));
         assert_eq!(made(&store, [put("a", 6)]).await, [true]);
-        let copy = store.copy();
+        let copy = store.copy(Arc::clone(&room));
         assert_eq!(room.taken() / UNIT, 6);
         assert_eq!(made(&copy, [put("b", 3)]).await, [true]);
         assert_eq!(made(&store, [put("c", 3)]).await, [false]);

@@ -96,6 +96,11 @@ impl MemoryState {
         }
     }
 
+    /// The same contents; what is added takes its share of `room`.
+    pub fn copy(&self, room: Arc<Room>) -> Self {
+        MemoryState { room, ..self.clone() }
+    }
+
     pub fn room(&self) -> &Arc<Room> {
         &self.room
     }

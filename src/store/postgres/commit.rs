@@ -22,6 +22,9 @@ use super::session::{PAUSES, connect};
 
 /// How long a batch is retried while the database is unreachable.
 const RETRY_MAX: Duration = Duration::from_secs(10);
+/// How long the database may take to answer a statement of a batch, longer than it waits for a lock: a connection may be
+/// lost without a sign.
+const ANSWER_MAX: Duration = Duration::from_secs(20);
 /// How long the outcome of a cut COMMIT is looked up.
 const LOOK_UP_MAX: Duration = Duration::from_secs(60);
 
@@ -127,6 +130,7 @@ impl Postgres {
                     if made {
                         return Ok(outcomes);
                     }
+                    retry = Retry::within(RETRY_MAX);
                 }
             }
         }
@@ -232,13 +236,13 @@ impl Postgres {
     /// Begins a transaction that locks the counter.
     async fn begin(&self, connection: &mut PgConnection) -> Result<Counter, StoreError> {
         self.stats.count_statement();
-        let row = sqlx::raw_sql(BEGIN).fetch_one(connection).await?;
+        let row = in_time(sqlx::raw_sql(BEGIN).fetch_one(connection)).await?;
         Ok(Counter { revision: read_revision(&row, 0)?, fence: read_number(&row, 1)? })
     }
 
     async fn simple(&self, connection: &mut PgConnection, statement: &'static str) -> Result<(), StoreError> {
         self.stats.count_statement();
-        sqlx::raw_sql(statement).execute(connection).await?;
+        in_time(sqlx::raw_sql(statement).execute(connection)).await?;
         Ok(())
     }
 
@@ -248,7 +252,7 @@ impl Postgres {
         let (resources, names): (Vec<_>, Vec<_>) =
             keys.keys().map(|(collection, key)| (collection.as_str().to_owned(), key.to_string())).unzip();
         self.stats.count_statement();
-        for row in sqlx::query(LIVE).bind(resources).bind(names).fetch_all(connection).await? {
+        for row in in_time(sqlx::query(LIVE).bind(resources).bind(names).fetch_all(connection)).await? {
             let live =
                 LiveKey { revision: read_revision(&row, 2)?, created: read_revision(&row, 3)?, uid: row.text(4)? };
             keys.insert((read_collection(&row, 0)?, row.text(1)?), Some(live));
@@ -266,7 +270,7 @@ impl Postgres {
     ) -> Result<bool, sqlx::Error> {
         self.stats.count_statement();
         // Read to the end of the answer: the server commits after it has sent the row.
-        let made = self.write_statement(changes, number, counter).fetch_all(connection).await?;
+        let made = in_time(self.write_statement(changes, number, counter).fetch_all(connection)).await?;
         Ok(!made.is_empty())
     }
 
@@ -316,7 +320,7 @@ impl Postgres {
         self.begin(&mut connection).await?;
         self.stats.count_statement();
         let newest = sqlx::query("SELECT batch FROM writers WHERE writer = $1").bind(Arc::clone(&self.writer));
-        let newest = newest.fetch_optional(&mut connection).await?;
+        let newest = in_time(newest.fetch_optional(&mut connection)).await?;
         let made = newest.map(|row| read_number(&row, 0)).transpose()? == Some(number);
         writing.fence = None;
         self.simple(&mut connection, if made { "ROLLBACK" } else { FENCE }).await?;
@@ -331,22 +335,32 @@ fn was_refused(error: &sqlx::Error) -> bool {
     reported.is_some_and(|error| error.severity() == PgSeverity::Error)
 }
 
-/// Growing pauses, until a time limit.
+/// The answer of the database, or an error of the connection if there is none in [`ANSWER_MAX`].
+async fn in_time<T>(answer: impl Future<Output = Result<T, sqlx::Error>>) -> Result<T, sqlx::Error> {
+    match tokio::time::timeout(ANSWER_MAX, answer).await {
+        Ok(answer) => answer,
+        Err(_) => Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into())),
+    }
+}
+
+/// Growing pauses, until a time limit. One retry is always made, as the first attempt may have taken longer than that.
 struct Retry {
     until: Instant,
     pause: Duration,
+    is_first: bool,
 }
 
 impl Retry {
     fn within(time: Duration) -> Self {
-        Retry { until: Instant::now() + time, pause: PAUSES.0 }
+        Retry { until: Instant::now() + time, pause: PAUSES.0, is_first: true }
     }
 
     /// Waits before the next attempt; false if it is too late for one.
     async fn wait(&mut self) -> bool {
-        if Instant::now() + self.pause > self.until {
+        if Instant::now() + self.pause > self.until && !self.is_first {
             return false;
         }
+        self.is_first = false;
         tokio::time::sleep(self.pause).await;
         self.pause = (self.pause * 2).min(PAUSES.1);
         true

@@ -66,7 +66,7 @@ use super::rows::{
     LogRow as _, count, read_change, read_collection, read_event, read_number, read_or_damaged, read_revision,
     read_scanned,
 };
-use super::{Collection, Durability, StoreError, Stored, Write};
+use super::{Collection, Durability, Guard, StoreError, Stored, Write};
 use commit::Writing;
 use session::{connect, listen, migrate};
 pub use url::PostgresUrl;
@@ -82,6 +82,8 @@ const LOCK_WAIT: Duration = Duration::from_secs(10);
 const POLL_EVERY: Duration = Duration::from_secs(1);
 /// How many revisions one step of compaction covers.
 const COMPACT_STEP: i64 = 256;
+/// How long the resource and the key of an object may be together: an entry of an index has at most 2,704 bytes.
+const KEY_BYTES_MAX: usize = 2_500;
 /// How many expired objects are looked for at a time.
 const EXPIRED_MAX: i64 = 500;
 
@@ -197,6 +199,18 @@ impl Store for Postgres {
         self.commit_batch(batch, foreseen).await
     }
 
+    fn check_key(&self, write: &Write) -> Result<(), StoreError> {
+        if !is_text(&write.key) {
+            return Err(StoreError::Name("Postgres takes no U+0000 in texts"));
+        }
+        // An object may be there under a longer key, which Postgres could compress.
+        let is_long = write.collection.as_str().len() + write.key.len() > KEY_BYTES_MAX;
+        if is_long && write.guards.contains(&Guard::Absent) {
+            return Err(StoreError::Name("it is longer than Postgres can index"));
+        }
+        Ok(())
+    }
+
     async fn revisions(&self) -> Result<(Revision, Revision), StoreError> {
         let revisions = sqlx::query("SELECT current_revision, compacted_revision FROM counter, compaction");
         let read = |row: &PgRow| Ok((read_revision(row, 0)?, read_revision(row, 1)?));
@@ -295,6 +309,9 @@ impl Store for Postgres {
     }
 
     async fn read(&self, collection: &Collection, key: &str) -> Result<Option<Arc<Stored>>, StoreError> {
+        if !is_text(key) {
+            return Ok(None);
+        }
         let object = sqlx::query(
             "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
              c.expires_at_ms, c.checksum FROM objects o JOIN changes c ON c.resource_version = o.resource_version \
@@ -431,6 +448,11 @@ impl Store for Postgres {
     fn stats(&self) -> &Stats {
         &self.stats
     }
+}
+
+/// Whether Postgres takes a text as such.
+fn is_text(key: &str) -> bool {
+    !key.contains('\0')
 }
 
 impl Drop for Postgres {

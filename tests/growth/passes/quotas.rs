@@ -14,12 +14,11 @@ const PODS: Counted<'_> = Counted { group: "", plural: "pods", subresource: "" }
 
 pub fn passes() -> Vec<Pass> {
     vec![
-        pass("charge", "many quotas", SIZE, many_quotas, |quotas| charge(quotas)),
-        pass("charge", "a quota of many resources", SIZE, |size| vec![one_quota(size)], |quotas| charge(quotas)),
+        pass("charge", "many quotas", SIZE, many_quotas, |quotas| charge(quotas, &pod(1))),
+        pass("charge", "many quotas, for many containers", SIZE, beside_many, |(quotas, pod)| charge(quotas, pod)),
+        pass("charge", "a quota of many resources", SIZE, one_quota, |quotas| charge(quotas, &pod(1))),
         pass("find what may limit", "many quotas", SIZE, texts(many_quotas), |quotas| find(quotas)),
-        pass("find what may limit", "a quota of many resources", SIZE, texts(|size| vec![one_quota(size)]), |quotas| {
-            find(quotas)
-        }),
+        pass("find what may limit", "a quota of many resources", SIZE, texts(one_quota), |quotas| find(quotas)),
         pass(
             "validate a quota",
             "one scope many times",
@@ -49,18 +48,26 @@ fn many_quotas(size: usize) -> Vec<Value> {
     (0..size).map(one).collect()
 }
 
-fn one_quota(size: usize) -> Value {
+fn one_quota(size: usize) -> Vec<Value> {
     let amounts = fields(size, |at| format!(r#""requests.example.com/x{at}":"9""#));
-    value(&format!(r#"{{"metadata":{{"name":"q"}},"status":{{"hard":{amounts},"used":{amounts}}}}}"#))
+    vec![value(&format!(r#"{{"metadata":{{"name":"q"}},"status":{{"hard":{amounts},"used":{amounts}}}}}"#))]
 }
 
 fn texts(quotas: fn(usize) -> Vec<Value>) -> impl Fn(usize) -> Vec<Vec<u8>> {
     move |size| quotas(size).iter().map(json::encode).collect()
 }
 
-fn charge(quotas: &[Value]) -> bool {
-    let pod = value(r#"{"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"1m"}}}]}}"#);
-    let request = Request { counted: PODS, object: &pod, old: None };
+fn pod(containers: usize) -> Value {
+    let containers = list(containers, |at| format!(r#"{{"name":"c{at}","resources":{{"requests":{{"cpu":"1m"}}}}}}"#));
+    value(&format!(r#"{{"spec":{{"containers":{containers}}}}}"#))
+}
+
+fn beside_many(size: usize) -> (Vec<Value>, Value) {
+    (many_quotas(size), pod(size))
+}
+
+fn charge(quotas: &[Value], pod: &Value) -> bool {
+    let request = Request { counted: PODS, object: pod, old: None };
     quota::charge(quotas, &request, &LimitedResources::default()).is_ok()
 }
 

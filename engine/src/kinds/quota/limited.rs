@@ -7,12 +7,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::kinds::pod::aggregate::Totals;
 use crate::value::Value;
 use crate::work;
 
+use super::object::CountedObject;
 use super::scopes::{Scope, scopes_of};
-use super::{Refusal, Request, hard};
+use super::{Refusal, hard};
 
 /// The items of `limitedResources`; `resource` is set in each.
 #[derive(Clone, Debug, Default)]
@@ -28,17 +28,16 @@ impl LimitedResources {
         &self,
         quotas: &[&Value],
         matching: &[&Value],
-        request: &Request<'_>,
-        asked: &Totals,
+        counted: &CountedObject<'_>,
     ) -> Result<(), Refusal> {
         let covered: BTreeSet<&str> =
-            matching.iter().flat_map(|quota| hard(quota)).filter(|name| request.counted.counts(name)).collect();
-        let uncovered: BTreeSet<&str> = self.limits(request, asked).filter(|name| !covered.contains(name)).collect();
+            matching.iter().flat_map(|quota| hard(quota)).filter(|name| counted.resource.counts(name)).collect();
+        let uncovered: BTreeSet<&str> = self.limits(counted).filter(|name| !covered.contains(name)).collect();
         if !uncovered.is_empty() {
             let names: Vec<&str> = uncovered.into_iter().collect();
             return Err(Refusal::Forbidden(format!("insufficient quota to consume: {}", names.join(","))));
         }
-        let has = |scope: &Scope<'_>| scope.has(&request.counted, request.object);
+        let has = |scope: &Scope<'_>| scope.has(counted);
         let covered: Vec<&str> =
             quotas.iter().flat_map(|quota| scopes_of(quota)).filter(has).map(|scope| scope.name).collect();
         let limited = self.0.iter().flat_map(|item| item.items_at(&["matchScopes"])).map(Scope::of).filter(has);
@@ -52,15 +51,15 @@ impl LimitedResources {
     }
 
     /// The resources that the object uses and whose names contain a limited part.
-    fn limits<'a>(&'a self, request: &Request<'_>, asked: &'a Totals) -> impl Iterator<Item = &'a str> {
-        let (group, plural) = (request.counted.group.to_owned(), request.counted.plural.to_owned());
+    fn limits<'a>(&'a self, counted: &'a CountedObject<'_>) -> impl Iterator<Item = &'a str> {
+        let (group, plural) = (counted.resource.group, counted.resource.plural);
         let is_it = move |item: &&Value| item.str_at(&["apiGroup"]) == group && item.str_at(&["resource"]) == plural;
         self.0
             .iter()
             .filter(is_it)
             .flat_map(move |item| {
                 let parts = item.items_at(&["matchContains"]);
-                asked.iter().filter(move |(name, amount)| {
+                counted.usage().iter().filter(move |(name, amount)| {
                     work::step();
                     let has_part = |part: &Value| part.as_str().is_some_and(|part| name.contains(part));
                     amount.signum() > 0 && parts.iter().any(has_part)
@@ -78,7 +77,7 @@ fn print(scope: &Scope<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Counted, charge};
+    use super::super::{Counted, Request, charge};
     use super::*;
     use crate::value::yaml;
 

@@ -7,6 +7,7 @@
 
 mod devices;
 mod limited;
+mod object;
 mod resized;
 mod scopes;
 mod usage;
@@ -22,6 +23,7 @@ use super::pod::aggregate::Totals;
 use super::{defaults, resources};
 
 pub use limited::LimitedResources;
+use object::CountedObject;
 pub use scopes::all_match;
 pub use usage::{Counted, counted_until, is_terminating};
 
@@ -61,47 +63,63 @@ pub fn charge<Q: Borrow<Value>>(
     request: &Request<'_>,
     limited: &LimitedResources,
 ) -> Result<Vec<Option<Value>>, Refusal> {
+    let write = QuotaWrite {
+        after: CountedObject::new(request.counted, request.object),
+        before: request.old.map(|old| CountedObject::new(request.counted, old)),
+    };
     let quotas: Vec<&Value> = quotas.iter().map(Borrow::borrow).collect();
-    let is_matching: Vec<bool> = quotas.iter().map(|quota| matches(quota, &request.counted, request.object)).collect();
+    let is_matching: Vec<bool> = quotas.iter().map(|quota| matches(quota, &write.after)).collect();
     let matching: Vec<&Value> =
         quotas.iter().zip(&is_matching).filter(|(_, matches)| **matches).map(|(quota, _)| *quota).collect();
     for quota in &matching {
-        check_known(quota, request)?;
+        check_known(quota, &write.after)?;
     }
-    let asked = request.counted.usage(request.object);
+    let asked = write.after.usage();
     let negative: Vec<&str> =
         asked.iter().filter(|(_, amount)| amount.signum() < 0).map(|(name, _)| name.as_str()).collect();
     if !negative.is_empty() {
         return Err(format!("quota usage is negative for resource(s): {}", negative.join(",")).into());
     }
-    if uses_more(&matching, request, &asked) {
-        limited.check_covered(&quotas, &matching, request, &asked)?;
+    if write.uses_more(&matching) {
+        limited.check_covered(&quotas, &matching, &write.after)?;
     }
     let charged = quotas.iter().zip(is_matching);
-    charged.map(|(quota, matches)| if matches { charge_one(quota, request, &asked) } else { Ok(None) }).collect()
+    charged.map(|(quota, matches)| if matches { charge_one(quota, &write) } else { Ok(None) }).collect()
 }
 
-/// Whether the write uses more of any resource than the object it replaces, for a matching quota, or if none matches.
-fn uses_more(matching: &[&Value], request: &Request<'_>, asked: &Totals) -> bool {
-    let more = |old: Option<&Value>| {
-        let before = old.map(|old| request.counted.usage(old)).unwrap_or_default();
-        let is_more = |(name, amount): (&String, &Quantity)| match before.get(name) {
-            Some(before) => difference(amount, before).signum() > 0,
-            None => amount.signum() > 0,
-        };
-        asked.iter().any(is_more)
-    };
-    if matching.is_empty() {
-        return more(request.old);
+/// A write, and what is known about both states of its object.
+struct QuotaWrite<'w> {
+    after: CountedObject<'w>,
+    before: Option<CountedObject<'w>>,
+}
+
+impl QuotaWrite<'_> {
+    /// How much the object that is replaced uses of what a quota counts; `None` if the quota does not count it.
+    fn counted_before(&self, quota: &Value) -> Option<&Totals> {
+        self.before.as_ref().filter(|before| matches(quota, before)).map(CountedObject::usage)
     }
-    let counts_it = |quota: &Value| request.old.filter(|old| matches(quota, &request.counted, old));
-    matching.iter().any(|quota| more(counts_it(quota)))
+
+    /// Whether the write uses more of any resource than the object it replaces, for a matching quota, or if none
+    /// matches.
+    fn uses_more(&self, matching: &[&Value]) -> bool {
+        let more = |before: Option<&Totals>| {
+            let is_more = |(name, amount): (&String, &Quantity)| match before.and_then(|before| before.get(name)) {
+                Some(before) => difference(amount, before).signum() > 0,
+                None => amount.signum() > 0,
+            };
+            self.after.usage().iter().any(is_more)
+        };
+        if matching.is_empty() {
+            return more(self.before.as_ref().map(CountedObject::usage));
+        }
+        matching.iter().any(|quota| more(self.counted_before(quota)))
+    }
 }
 
 /// Whether a quota limits a resource that the object uses, and the object is in all its scopes.
-fn matches(quota: &Value, counted: &Counted<'_>, object: &Value) -> bool {
-    let is_limited = hard(quota).any(|name| counted.counts(name));
-    is_limited && scopes::all_match(quota, counted, object)
+fn matches(quota: &Value, counted: &CountedObject<'_>) -> bool {
+    let is_limited = hard(quota).any(|name| counted.resource.counts(name));
+    is_limited && scopes::all_have(quota, counted)
 }
 
 /// The amounts that a request was charged, by the names of resources.
@@ -136,10 +154,10 @@ fn hard(quota: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// Checks that the object specifies what the quota limits, and that the quota knows what is used already.
-fn check_known(quota: &Value, request: &Request<'_>) -> Result<(), Refusal> {
+fn check_known(quota: &Value, counted: &CountedObject<'_>) -> Result<(), Refusal> {
     let name = quota.str_at(&["metadata", "name"]);
-    let limited: BTreeSet<&str> = hard(quota).filter(|name| request.counted.counts(name)).collect();
-    if let Some(why) = request.counted.missing(&limited, request.object) {
+    let limited: BTreeSet<&str> = hard(quota).filter(|name| counted.resource.counts(name)).collect();
+    if let Some(why) = counted.unspecified().among(&limited) {
         return Err(Refusal::Forbidden(format!("failed quota: {name}: {why}")));
     }
     let is_known = |resource: &&str| quota.at(&["status", "used", resource]).is_some();
@@ -151,13 +169,14 @@ fn check_known(quota: &Value, request: &Request<'_>) -> Result<(), Refusal> {
     Err(Refusal::Forbidden(why))
 }
 
-fn charge_one(quota: &Value, request: &Request<'_>, asked: &Totals) -> Result<Option<Value>, Refusal> {
-    let before = request.old.filter(|old| matches(quota, &request.counted, old));
-    let before = before.map(|old| request.counted.usage(old)).unwrap_or_default();
+fn charge_one(quota: &Value, write: &QuotaWrite<'_>) -> Result<Option<Value>, Refusal> {
+    let before = write.counted_before(quota);
     let mut requested = Totals::new();
     for name in hard(quota) {
-        let Some(amount) = asked.get(name) else { continue };
-        let more = before.get(name).map_or_else(|| amount.clone(), |before| difference(amount, before));
+        let Some(amount) = write.after.usage().get(name) else { continue };
+        let more = before
+            .and_then(|before| before.get(name))
+            .map_or_else(|| amount.clone(), |before| difference(amount, before));
         if more.signum() > 0 {
             requested.insert(name.to_owned(), more);
         }
@@ -177,7 +196,7 @@ fn charge_one(quota: &Value, request: &Request<'_>, asked: &Totals) -> Result<Op
         let status = defaults::structure(&mut charged, "status");
         defaults::structure(status, "used").make_object().insert(name, Value::String(used.to_string()));
     }
-    if exceeded.is_empty() || request.counted.subresource == "status" {
+    if exceeded.is_empty() || write.after.resource.subresource == "status" {
         return Ok(Some(charged));
     }
     let list = |list: &str| {

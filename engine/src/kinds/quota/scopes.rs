@@ -1,13 +1,18 @@
 //! The scopes of quotas: which objects a quota applies to.
 
-use crate::kinds::resources;
 use crate::value::Value;
 
+use super::object::CountedObject;
 use super::usage::{Counted, is_terminating};
 
 /// Whether the object is in every scope of the quota.
 pub fn all_match(quota: &Value, counted: &Counted<'_>, object: &Value) -> bool {
-    scopes_of(quota).all(|scope| scope.has(counted, object))
+    all_have(quota, &CountedObject::new(*counted, object))
+}
+
+/// Whether every scope of the quota has the object.
+pub(super) fn all_have(quota: &Value, counted: &CountedObject<'_>) -> bool {
+    scopes_of(quota).all(|scope| scope.has(counted))
 }
 
 /// The scopes of a quota, from both fields that can contain them.
@@ -36,25 +41,25 @@ impl<'s> Scope<'s> {
     }
 
     /// Whether the object is in the scope. Only pods and claims can be.
-    pub fn has(&self, counted: &Counted<'_>, object: &Value) -> bool {
-        match (counted.group, counted.plural) {
-            ("", "pods") => self.has_pod(object),
-            ("", "persistentvolumeclaims") => self.has_claim(object),
+    pub fn has(&self, counted: &CountedObject<'_>) -> bool {
+        match (counted.resource.group, counted.resource.plural) {
+            ("", "pods") => self.has_pod(counted),
+            ("", "persistentvolumeclaims") => self.has_claim(counted.object),
             _ => false,
         }
     }
 
-    fn has_pod(&self, pod: &Value) -> bool {
+    fn has_pod(&self, pod: &CountedObject<'_>) -> bool {
         match self.name {
-            "Terminating" => is_terminating(pod),
-            "NotTerminating" => !is_terminating(pod),
-            "BestEffort" => is_best_effort(pod),
-            "NotBestEffort" => !is_best_effort(pod),
+            "Terminating" => is_terminating(pod.object),
+            "NotTerminating" => !is_terminating(pod.object),
+            "BestEffort" => pod.is_best_effort(),
+            "NotBestEffort" => !pod.is_best_effort(),
             "PriorityClass" => {
-                let class = pod.str_at(&["spec", "priorityClassName"]);
+                let class = pod.object.str_at(&["spec", "priorityClassName"]);
                 self.selects(Some(class).filter(|class| !class.is_empty()))
             }
-            "CrossNamespacePodAffinity" => has_affinity_elsewhere(pod),
+            "CrossNamespacePodAffinity" => pod.has_affinity_elsewhere(),
             _ => false,
         }
     }
@@ -83,32 +88,4 @@ impl<'s> Scope<'s> {
             _ => false,
         }
     }
-}
-
-/// Whether neither the pod nor a container requests or limits CPU or memory.
-fn is_best_effort(pod: &Value) -> bool {
-    let asks = |resources: &Value| {
-        ["requests", "limits"]
-            .iter()
-            .any(|list| ["cpu", "memory"].iter().any(|name| resources::parse(resources.at(&[list, name])).signum() > 0))
-    };
-    if let Some(own) = pod.at(&["spec", "resources"]).filter(|own| !own.is_null()) {
-        return !asks(own);
-    }
-    let mut containers = ["containers", "initContainers"].iter().flat_map(|list| pod.items_at(&["spec", list]));
-    !containers.any(|container| container.get("resources").is_some_and(asks))
-}
-
-/// Whether a pod has an affinity to pods of other namespaces.
-fn has_affinity_elsewhere(pod: &Value) -> bool {
-    let is_elsewhere = |term: &Value| {
-        let selects = term.get("namespaceSelector").is_some_and(|selector| !selector.is_null());
-        selects || !term.items_at(&["namespaces"]).is_empty()
-    };
-    ["podAffinity", "podAntiAffinity"].iter().any(|kind| {
-        let terms = |list: &str| pod.items_at(&["spec", "affinity", kind, list]).iter();
-        terms("requiredDuringSchedulingIgnoredDuringExecution").any(is_elsewhere)
-            || terms("preferredDuringSchedulingIgnoredDuringExecution")
-                .any(|term| term.get("podAffinityTerm").is_some_and(is_elsewhere))
-    })
 }

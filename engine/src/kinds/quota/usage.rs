@@ -120,28 +120,23 @@ impl Counted<'_> {
         }
     }
 
-    /// The message about limited resources that the object does not specify, if any.
-    pub fn missing(&self, limited: &BTreeSet<&str>, object: &Value) -> Option<String> {
+    /// The resources that the containers of a pod do not specify; none if the pod itself specifies any.
+    pub fn unspecified<'o>(&self, object: &'o Value) -> Unspecified<'o> {
         let of_pod = |list: &str| read(object.at(&["spec", "resources", list]));
         let is_told =
             ["requests", "limits"].iter().any(|list| of_pod(list).keys().any(|name| resources::is_pod_level(name)));
+        let mut unspecified = Unspecified::default();
         if self.core() != "pods" || is_told {
-            return None;
+            return unspecified;
         }
-        let mut missing: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for container in ["containers", "initContainers"].iter().flat_map(|list| object.items_at(&["spec", list])) {
             let list = |list: &str| read(container.at(&["resources", list]));
             let usage = compute(&list("requests"), &list("limits"));
-            let absent = limited.iter().filter(|name| MANDATORY.contains(name) && !usage.contains_key(**name));
-            for name in absent {
-                missing.entry(name).or_default().insert(container.str_at(&["name"]));
+            for name in MANDATORY.into_iter().filter(|name| !usage.contains_key(*name)) {
+                unspecified.0.entry(name).or_default().insert(container.str_at(&["name"]));
             }
         }
-        let told = missing.into_iter().map(|(resource, containers)| {
-            format!("{resource} for: {}", containers.into_iter().collect::<Vec<_>>().join(","))
-        });
-        let told: Vec<String> = told.collect();
-        (!told.is_empty()).then(|| format!("must specify {}", told.join("; ")))
+        unspecified
     }
 
     /// How much the object uses of each resource.
@@ -164,6 +159,22 @@ impl Counted<'_> {
             return Totals::from([(self.count_name(), one())]);
         }
         self.usage(object)
+    }
+}
+
+/// By resource, the names of the containers that do not specify it although a quota may want that.
+#[derive(Debug, Default)]
+pub struct Unspecified<'o>(BTreeMap<&'static str, BTreeSet<&'o str>>);
+
+impl Unspecified<'_> {
+    /// The message about resources that a quota limits, if any of them is not specified.
+    pub fn among(&self, limited: &BTreeSet<&str>) -> Option<String> {
+        let missing = self.0.iter().filter(|(resource, _)| limited.contains(*resource));
+        let told = missing.map(|(resource, containers)| {
+            format!("{resource} for: {}", containers.iter().copied().collect::<Vec<_>>().join(","))
+        });
+        let told: Vec<String> = told.collect();
+        (!told.is_empty()).then(|| format!("must specify {}", told.join("; ")))
     }
 }
 
@@ -303,7 +314,8 @@ mod tests {
         let pods = Counted { group: "", plural: "pods", subresource: "" };
         let missing = |resources: &str| {
             let pod = format!(r#"{{"spec":{{"resources":{resources},"containers":[{{"name":"c"}}]}}}}"#);
-            pods.missing(&["requests.cpu"].into(), &json::decode(pod.as_bytes()).expect("it is JSON"))
+            let pod = json::decode(pod.as_bytes()).expect("it is JSON");
+            pods.unspecified(&pod).among(&["requests.cpu"].into())
         };
         assert!(missing("{}").is_some() && missing("null").is_some() && missing(r#"{"limits":{}}"#).is_some());
         assert_eq!(missing(r#"{"requests":{"cpu":"1"}}"#), None);
