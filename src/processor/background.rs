@@ -35,7 +35,7 @@ impl BackgroundTurns {
         BackgroundTurns(Arc::new(Semaphore::new(processors.max(AT_ONCE_MIN))))
     }
 
-    /// Runs [`background`] work, which has a turn whenever it is polled.
+    /// Runs [`background()`] work, which has a turn whenever it is polled.
     pub fn run<F: Future>(&self, work: F) -> impl Future<Output = F::Output> + use<F> {
         let turns = Arc::clone(&self.0);
         let mut work = Box::pin(background(work));
