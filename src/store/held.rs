@@ -148,6 +148,9 @@ impl HeldOfCollection {
     /// Records states that were replaced before they were handed out, unless others held them already.
     fn replaced_before(&mut self, mut states: Vec<ReplacedState>) {
         states.retain(|state| self.replaced.binary_search_by_key(&state.until, |known| known.until).is_err());
+        if states.is_empty() {
+            return;
+        }
         self.kept_bytes += states.iter().map(|state| state.bytes as u64).sum::<u64>();
         self.replaced.append(&mut states);
         self.replaced.sort_by_key(|state| state.until);
