@@ -281,6 +281,17 @@ impl HeldStates {
         Revocable(held)
     }
 
+    /// Whether readers would be cut off if all of a collection, of so many bytes, was dropped.
+    pub fn would_take_back(&self, collection: &Collection, bytes: usize) -> bool {
+        let Some(of_collection) = self.collections.get(collection) else { return false };
+        let (mut tracked_bytes, mut whole_bytes) = (0, 0);
+        for entry in of_collection.entries.iter().filter(|entry| entry.held.strong_count() > 0) {
+            *(if entry.is_tracked { &mut tracked_bytes } else { &mut whole_bytes }) += entry.bytes;
+        }
+        let after = tracked_bytes.min(of_collection.kept_bytes + bytes as u64) + whole_bytes;
+        after > 0 && self.bytes - of_collection.bytes() + after > self.bytes_max
+    }
+
     /// Counts a state of a collection that was replaced or dropped; returns what is taken back for it.
     pub fn replaced(&mut self, collection: &Collection, state: ReplacedState) -> Vec<Dropped> {
         if !self.collections.contains_key(collection) {

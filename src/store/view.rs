@@ -36,7 +36,7 @@ const PAGE_ENDS_MAX: usize = 32;
 /// How much stays in memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ViewMax {
-    /// How many bytes of current state, beside [`ViewState::large_bytes`]. Beyond that, collections that nobody watches
+    /// How many bytes of current state, beside [`ViewState::large`] ones. Beyond that, collections that nobody watches
     /// are dropped, the least recently read ones first.
     pub object_bytes: usize,
     /// How many bytes a single collection may have and be loaded at all.
@@ -205,7 +205,14 @@ impl View {
         } else {
             state.too_large.remove(collection);
         }
-        let dropped = state.forget_unread(self.max.object_bytes.saturating_sub(loaded.object_bytes));
+        let is_large = loaded.object_bytes > self.max.object_bytes;
+        let (spared, watched_bytes) = if is_large {
+            (None, 0)
+        } else {
+            (state.large_that_is_sent(self.max), state.watched_large_bytes(self.max))
+        };
+        let others_max = self.max.object_bytes.saturating_sub(loaded.object_bytes).saturating_add(watched_bytes);
+        let dropped = state.forget_unread(others_max, spared);
         state.object_bytes += loaded.object_bytes;
         state.collections.insert(collection.clone(), CollectionState::Loaded(loaded));
         drop(state);
@@ -292,8 +299,8 @@ impl View {
                 None => {}
             }
         }
-        let large_bytes = state.large_bytes(self.max);
-        dropped.extend(state.forget_unread(self.max.object_bytes.saturating_add(large_bytes)));
+        let (spared, watched_bytes) = (state.last_read_large(self.max), state.watched_large_bytes(self.max));
+        dropped.extend(state.forget_unread(self.max.object_bytes.saturating_add(watched_bytes), spared));
         // Still under the lock, so that the newest revision never seems to decrease.
         self.newest.send_if_modified(|newest| std::mem::replace(newest, state.revision) != state.revision);
         dropped
@@ -314,7 +321,7 @@ impl View {
     pub fn give_back(&self) {
         let mut state = self.write();
         let bytes_max = state.object_bytes / 2;
-        let dropped = state.forget_unread(bytes_max);
+        let dropped = state.forget_unread(bytes_max, None);
         drop(state);
         drop(dropped);
     }
@@ -323,7 +330,7 @@ impl View {
     pub fn forget(&self, collection: &Collection) {
         let mut state = self.write();
         let is_unwatched = |state: &CollectionState| match state {
-            CollectionState::Loaded(loaded) => loaded.changed.receiver_count() == 0,
+            CollectionState::Loaded(loaded) => !loaded.is_watched(),
             CollectionState::Loading(_) => false,
         };
         if state.collections.get(collection).is_some_and(is_unwatched) {
@@ -442,9 +449,7 @@ impl View {
     /// The newest change of a collection that somebody watches; `None` if nobody does.
     pub fn watched_revision(&self, collection: &Collection) -> Option<Revision> {
         match self.read().collections.get(collection) {
-            Some(CollectionState::Loaded(loaded)) => {
-                (loaded.changed.receiver_count() > 0).then(|| *loaded.changed.borrow())
-            }
+            Some(CollectionState::Loaded(loaded)) => loaded.is_watched().then(|| *loaded.changed.borrow()),
             _ => None,
         }
     }
@@ -505,39 +510,66 @@ impl ViewState {
         })
     }
 
-    /// The bytes of collections that are loaded though they exceed by themselves what stays in memory. They stay until
-    /// another one is loaded, or memory is short: after each write, the next reader would have to load them again.
-    fn large_bytes(&self, max: ViewMax) -> usize {
-        if self.object_bytes <= max.object_bytes {
-            return 0;
-        }
-        let is_large = |bytes: &usize| *bytes > max.object_bytes && *bytes <= max.collection_bytes;
-        self.loaded().map(|(_, loaded)| loaded.object_bytes).filter(is_large).sum()
+    /// The collections that are loaded though each exceeds by itself what stays in memory: none, as long as all fit.
+    fn large(&self, max: ViewMax) -> impl Iterator<Item = (&Collection, &Loaded)> {
+        let loaded = (self.object_bytes > max.object_bytes).then(|| self.loaded()).into_iter().flatten();
+        loaded.filter(move |(_, loaded)| {
+            loaded.object_bytes > max.object_bytes && loaded.object_bytes <= max.collection_bytes
+        })
     }
 
-    /// Drops collections that nobody watches, the least recently read ones first, until the others have at most
-    /// `bytes_max`. Returns what is to be dropped.
-    fn forget_unread(&mut self, bytes_max: usize) -> Vec<Dropped> {
-        let mut dropped = Vec::new();
-        if self.object_bytes <= bytes_max {
-            return dropped;
+    /// The bytes of those that are watched.
+    fn watched_large_bytes(&self, max: ViewMax) -> usize {
+        self.large(max).filter(|(_, loaded)| loaded.is_watched()).map(|(_, loaded)| loaded.object_bytes).sum()
+    }
+
+    /// The last read one that nobody watches. It stays until another one is loaded, or memory is short: after each write,
+    /// the next reader would have to load it again.
+    fn last_read_large(&self, max: ViewMax) -> Option<Collection> {
+        let unwatched = self.large(max).filter(|(_, loaded)| !loaded.is_watched());
+        let last_read = unwatched.max_by_key(|(_, loaded)| loaded.last_read.load(Ordering::Relaxed));
+        last_read.map(|(collection, _)| collection.clone())
+    }
+
+    /// That one, if dropping it would cut off its readers: it also stays when a smaller one is loaded.
+    fn large_that_is_sent(&self, max: ViewMax) -> Option<Collection> {
+        self.last_read_large(max).filter(|last_read| self.held.would_take_back(last_read, self.bytes_of(last_read)))
+    }
+
+    /// How many bytes a collection has, if it is loaded.
+    fn bytes_of(&self, collection: &Collection) -> usize {
+        match self.collections.get(collection) {
+            Some(CollectionState::Loaded(loaded)) => loaded.object_bytes,
+            _ => 0,
         }
-        let unwatched = self.loaded().filter(|(_, loaded)| loaded.changed.receiver_count() == 0);
-        let mut unwatched: Vec<_> = unwatched
-            .map(|(collection, loaded)| (loaded.last_read.load(Ordering::Relaxed), collection.clone()))
-            .collect();
-        unwatched.sort_by_key(|(last_read, _)| *last_read);
-        for (_, collection) in unwatched {
-            if self.object_bytes <= bytes_max {
-                break;
-            }
-            dropped.extend(self.remove(&collection));
+    }
+
+    /// Drops collections that nobody watches until those that are not spared have at most `bytes_max`: first those whose
+    /// loss cuts off no reader, the least recently read ones first. Returns what is to be dropped.
+    fn forget_unread(&mut self, bytes_max: usize, spared: Option<Collection>) -> Vec<Dropped> {
+        let mut dropped = Vec::new();
+        let spared_bytes = spared.as_ref().map_or(0, |spared| self.bytes_of(spared));
+        let bytes_max = bytes_max.saturating_add(spared_bytes);
+        while self.object_bytes > bytes_max {
+            let droppable = self
+                .loaded()
+                .filter(|(collection, loaded)| !loaded.is_watched() && Some(*collection) != spared.as_ref());
+            let next = droppable.min_by_key(|(collection, loaded)| {
+                let is_sent = self.held.would_take_back(collection, loaded.object_bytes);
+                (is_sent, loaded.last_read.load(Ordering::Relaxed))
+            });
+            let Some(next) = next.map(|(collection, _)| collection.clone()) else { break };
+            dropped.extend(self.remove(&next));
         }
         dropped
     }
 }
 
 impl Loaded {
+    fn is_watched(&self) -> bool {
+        self.changed.receiver_count() > 0
+    }
+
     /// Returns the state that was replaced.
     fn apply(&mut self, applied: Applied) -> Option<ReplacedState> {
         // The collection as loaded may already contain a change that is published later.
@@ -700,6 +732,90 @@ mod tests {
         load(&other, 80);
         change(&other, 100);
         assert!(is_loaded(&other));
+    }
+
+    #[test]
+    fn what_is_being_sent_is_dropped_last() {
+        const BEGUN: Revision = Revision::new(1);
+        let view = View::new(BEGUN, BEGUN, MAX);
+        let names = ["first", "second", "third", "large", "larger"];
+        let [first, second, third, large, larger] = names.map(|name| Collection::new("", name));
+        let load = |collection: &Collection, bytes: usize| {
+            assert!(view.begin_loading(collection));
+            let object = Stored::fixture("a", "u", vec![b' '; bytes]);
+            view.finish_loading(collection, by_key(vec![object]), view.revision());
+        };
+        let hand_out = |collection: &Collection| {
+            view.hand_out(&HandOut { collection, revision: view.revision(), bytes: None, user: None }, ())
+        };
+        let is_loaded = |collection: &Collection| view.get(collection, "a").is_some();
+        let is_held = |held: &Revocable<()>| held.with(|()| ()).is_ok();
+        load(&first, 110);
+        let list = hand_out(&first);
+        load(&second, 110);
+        load(&third, 110);
+        assert!(is_held(&list) && is_loaded(&first) && !is_loaded(&second));
+        load(&large, 400);
+        assert!(!is_held(&list), "there is no room for both");
+
+        let list = hand_out(&large);
+        load(&first, 110);
+        assert!(is_held(&list) && is_loaded(&large) && is_loaded(&first));
+        load(&larger, 410);
+        assert!(!is_held(&list) && !is_loaded(&large) && !is_loaded(&first));
+        drop(hand_out(&larger));
+        load(&first, 110);
+        assert!(!is_loaded(&larger), "nobody reads it any more");
+
+        load(&large, 400);
+        let of = HandOut { collection: &large, revision: view.revision(), bytes: Some(50), user: None };
+        let part = view.hand_out(&of, ());
+        load(&first, 110);
+        assert!(!is_loaded(&large) && is_held(&part), "it is kept in memory by its reader, who may");
+    }
+
+    #[test]
+    fn of_two_lists_that_readers_may_hold_one_by_one_the_second_is_not_cut_off() {
+        const BEGUN: Revision = Revision::new(1);
+        let view = View::new(BEGUN, BEGUN, MAX);
+        let [first, second, third, other] = ["first", "second", "third", "other"].map(|name| Collection::new("", name));
+        let load = |collection: &Collection, bytes: usize| {
+            assert!(view.begin_loading(collection));
+            let object = Stored::fixture("a", "u", vec![b' '; bytes]);
+            view.finish_loading(collection, by_key(vec![object]), view.revision());
+        };
+        let lists = [&first, &second].map(|collection| {
+            load(collection, 70);
+            view.hand_out(&HandOut { collection, revision: view.revision(), bytes: None, user: None }, ())
+        });
+        load(&third, 70);
+        load(&other, 120);
+        assert!(lists.iter().all(|list| list.with(|()| ()).is_ok()));
+        assert_eq!([&first, &second, &third].map(|of| view.get(of, "a").is_some()), [false, true, false]);
+    }
+
+    #[test]
+    fn one_large_collection_stays_whoever_reads_others() {
+        const BEGUN: Revision = Revision::new(1);
+        let view = View::new(BEGUN, BEGUN, MAX);
+        let collections = ["first", "second", "third"].map(|name| Collection::new("", name));
+        let put = |collection: &Collection, bytes: usize| {
+            let (revision, stored) = (view.revision().next(), Arc::new(Stored::fixture("a", "u", vec![b' '; bytes])));
+            let applied = Applied { key: "a".into(), uid: "u".into(), revision, stored: Some(stored) };
+            view.publish(vec![(collection.clone(), applied)]);
+        };
+        let mut lists = Vec::new();
+        for collection in &collections {
+            assert!(view.begin_loading(collection));
+            let object = Stored::fixture("a", "u", vec![b' '; 110]);
+            view.finish_loading(collection, by_key(vec![object]), view.revision());
+            put(collection, 450);
+            let of = HandOut { collection, revision: view.revision(), bytes: None, user: None };
+            lists.push(view.hand_out(&of, ()));
+            put(collection, 460);
+        }
+        let state = view.read();
+        assert!(state.object_bytes <= MAX.object_bytes + MAX.collection_bytes, "{}", state.object_bytes);
     }
 
     #[test]

@@ -136,6 +136,32 @@ fn a_list_of_a_built_in_kind_is_never_in_memory_as_a_whole() {
 }
 
 #[test]
+fn a_list_that_is_being_read_is_not_cut_off_by_reads_of_other_kinds() {
+    /// More than a quarter of the limit, so the collection doesn't stay in memory beside others once nobody reads it.
+    const COUNT: usize = 30;
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--durability", "relaxed", "--memory-limit", "96Mi"]);
+    for at in 0..COUNT {
+        assert_eq!(send(&server, "POST", CONFIG_MAPS, &config_map(&format!("map-{at:03}"))).status, 201);
+    }
+    let mut list = ask_slowly(&server, CONFIG_MAPS);
+    list.peek(&mut [0]).expect("it is answered");
+    for other in ["limitranges", "podtemplates", "replicationcontrollers"] {
+        assert_eq!(server.send("GET", &format!("/api/v1/{other}"), &[], None).status, 200);
+    }
+    let (mut bytes, mut end) = (0, Vec::new());
+    let mut buffer = vec![0; 1 << 20];
+    while !end.ends_with(b"\r\n0\r\n\r\n") {
+        let read = list.read(&mut buffer).expect("it can be read");
+        assert!(read > 0, "it ends after {bytes} bytes");
+        bytes += read;
+        end.extend_from_slice(&buffer[..read]);
+        end.drain(..end.len().saturating_sub(10));
+    }
+    assert!(bytes > COUNT * TEXT_BYTES);
+}
+
+#[test]
 fn a_collection_that_memory_can_not_hold_is_read_object_by_object() {
     const COUNT: usize = 120;
     let folder = Folder::for_test();
