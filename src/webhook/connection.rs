@@ -23,7 +23,8 @@ use super::answer::WebhookAnswer;
 use super::certificates::{Flaws, OldCertificates};
 use super::trust::TrustError;
 use super::{
-    ANSWER_BYTES_MAX, ANSWER_UNCOUNTED_BYTES_MAX, Address, AnswerBody, Endpoint, ServiceAddress, WebhookClient, trust,
+    ANSWER_BYTES_MAX, ANSWER_UNCOUNTED_BYTES_MAX, Address, AnswerBody, Endpoint, ServiceAddress, WebhookClient,
+    lookups, trust,
 };
 use crate::memory::{self, Memory, Reservation};
 
@@ -188,15 +189,9 @@ impl Connections {
 
     async fn connect(&self) -> Result<WebhookConnection, ConnectError> {
         let place = self.place.as_ref().map_err(NoService::clone)?;
-        let addresses: Vec<SocketAddr> = match tokio::net::lookup_host(place.as_str()).await {
-            Ok(addresses) => addresses.collect(),
-            Err(_) => {
-                let host = place.rsplit_once(':').map_or(place.as_str(), |(host, _)| host);
-                return Err(ConnectError::NoHost(host.to_owned()));
-            }
-        };
-        let mut failure = ConnectError::NoHost(place.clone());
-        for address in addresses {
+        let host = place.rsplit_once(':').map_or(place.as_str(), |(host, _)| host);
+        let mut failure = ConnectError::NoHost(host.to_owned());
+        for address in lookups::addresses(place).await {
             // The address that is checked is the one that is used, whatever the name resolves to
             // later.
             if is_denied(&self.denied, address.ip()) {

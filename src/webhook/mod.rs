@@ -14,6 +14,7 @@ mod connection;
 mod credentials;
 #[cfg(test)]
 mod fixture;
+mod lookups;
 pub mod patience;
 pub(crate) mod trust;
 

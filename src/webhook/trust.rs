@@ -1,6 +1,6 @@
 //! The authorities that are trusted to sign a webhook's certificate.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{VerifierBuilderError, WebPkiServerVerifier};
@@ -11,6 +11,9 @@ use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
 use super::certificates::{self, Flaws, RELIES_ON_COMMON_NAME};
+
+/// The authorities that the system trusts, once some were found.
+static SYSTEM_ROOTS: OnceLock<Arc<RootCertStore>> = OnceLock::new();
 
 /// Why the TLS client can't be configured.
 #[derive(Debug, thiserror::Error)]
@@ -46,19 +49,34 @@ pub(crate) fn identified(
 /// A verifier that trusts certificates signed by these authorities, in PEM, or by the system's if
 /// there are none.
 pub(crate) fn verifier(ca_bundle: &[u8]) -> Result<Arc<dyn ServerCertVerifier>, TrustError> {
-    let mut roots = RootCertStore::empty();
     let mut trusted = Vec::new();
-    if ca_bundle.trim_ascii().is_empty() {
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let roots = if ca_bundle.trim_ascii().is_empty() {
+        system_roots()
     } else {
         trusted = CertificateDer::pem_slice_iter(ca_bundle).filter_map(Result::ok).collect();
-        roots.add_parsable_certificates(trusted.iter().cloned());
-    }
+        let mut own = RootCertStore::empty();
+        own.add_parsable_certificates(trusted.iter().cloned());
+        Arc::new(own)
+    };
     if roots.is_empty() {
         return Ok(Arc::new(Trust { provider: provider(), trusted_servers: TrustedServers::Nobody }));
     }
-    let chain = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider()).build()?;
+    let chain = WebPkiServerVerifier::builder_with_provider(roots, provider()).build()?;
     Ok(Arc::new(Trust { provider: provider(), trusted_servers: TrustedServers::Chains { chain, trusted } }))
+}
+
+/// The authorities that the system trusts. As in Go, they are read once; but again if none could be read.
+fn system_roots() -> Arc<RootCertStore> {
+    if let Some(roots) = SYSTEM_ROOTS.get() {
+        return Arc::clone(roots);
+    }
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let roots = Arc::new(roots);
+    if !roots.is_empty() {
+        _ = SYSTEM_ROOTS.set(Arc::clone(&roots));
+    }
+    roots
 }
 
 /// A verifier that trusts any certificate.
