@@ -15,7 +15,7 @@ use crate::meta::Revision;
 
 use super::postgres::Postgres;
 use super::rows::{LogRow, checksum, read_number, read_revision};
-use super::sqlite::{self, Files};
+use super::sqlite::{self, Files, named_file};
 use super::{Durability, Location, StoreError};
 
 /// By how much the revision of a restored database is ahead of the saved one, by default: more than any client can have
@@ -78,7 +78,7 @@ pub async fn save(location: &Location, to: &Path) -> Result<Revision, StoreError
         Location::File(path) | Location::Shared(path) => copy_file(path, to).await?,
         Location::Postgres(url) => {
             let mut source = Postgres::connect_once(url).await?;
-            let mut target = SqliteConnectOptions::new().filename(to).connect().await?;
+            let mut target = SqliteConnectOptions::new().filename(named_file(to)).connect().await?;
             fill_file(&mut source, &mut target).await?;
             target.close().await?;
         }
@@ -198,7 +198,7 @@ async fn open_file(path: &Path) -> Result<SqliteConnection, StoreError> {
     let failed = |source| StoreError::Open { path: path.to_owned(), source: Arc::new(source) };
     File::open(path).map_err(failed)?;
     let failed = |source: sqlx::Error| StoreError::Open { path: path.to_owned(), source: Arc::new(source) };
-    let options = SqliteConnectOptions::new().filename(path).disable_statement_logging();
+    let options = SqliteConnectOptions::new().filename(named_file(path)).disable_statement_logging();
     let mut connection = options.connect().await.map_err(failed)?;
     let version = sqlx::query("PRAGMA user_version").fetch_one(&mut connection).await.map_err(failed)?;
     let (found, known) = (read_number(&version, 0)?, sqlite::MIGRATIONS.len() as i64);
@@ -212,7 +212,7 @@ async fn open_file(path: &Path) -> Result<SqliteConnection, StoreError> {
 /// Copies the database in the file `from` to `to`, which is empty.
 async fn copy_file(from: &Path, to: &Path) -> Result<(), StoreError> {
     let mut source = open_file(from).await?;
-    let to = to.to_string_lossy().into_owned();
+    let to = named_file(to).to_string_lossy().into_owned();
     sqlx::query("VACUUM INTO ?").bind(to).execute(&mut source).await?;
     Ok(source.close().await?)
 }
@@ -261,9 +261,9 @@ async fn restore_file(source: &mut SqliteConnection, path: &Path, raised: i64) -
     let file = sqlite::open_private(&beside).map_err(failed)?;
     // Left over from an interrupted restore.
     file.set_len(0).map_err(failed)?;
-    let name = beside.to_string_lossy().into_owned();
+    let name = named_file(&beside).to_string_lossy().into_owned();
     sqlx::query("VACUUM INTO ?").bind(name).execute(&mut *source).await?;
-    let mut target = SqliteConnectOptions::new().filename(&beside).connect().await?;
+    let mut target = SqliteConnectOptions::new().filename(named_file(&beside)).connect().await?;
     let mut transaction = target.begin().await?;
     for statement in [
         "DELETE FROM changes WHERE resource_version NOT IN (SELECT resource_version FROM objects)",

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use tokio::sync::{Mutex, Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{Mutex, MutexGuard, Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use crate::memory::Room;
@@ -48,6 +48,8 @@ struct Inner {
     queue_kib: Arc<Semaphore>,
     /// Collections are loaded one at a time.
     loading: Mutex<()>,
+    /// A database that is not in memory is read for one copy at a time.
+    copying: Mutex<()>,
     tasks: SyncMutex<Vec<JoinHandle<()>>>,
     probe: Probe,
     pinged: Mutex<Option<Ping>>,
@@ -103,6 +105,7 @@ impl Database {
             queue: SyncMutex::new(Some(queue)),
             queue_kib: Arc::new(Semaphore::new(QUEUE_KIB_MAX)),
             loading: Mutex::new(()),
+            copying: Mutex::new(()),
             tasks: SyncMutex::new(vec![writing]),
             probe: Probe::default(),
             pinged: Mutex::default(),
@@ -130,6 +133,14 @@ impl Database {
         match &self.inner.in_memory {
             Some(store) => Ok(store.copy(room)),
             None => InMemory::copy_of(&*self.inner.store, room).await,
+        }
+    }
+
+    /// Waits until no other copy is made of a database that is not in memory: it takes as much memory as all objects.
+    pub async fn turn_to_copy(&self) -> Option<MutexGuard<'_, ()>> {
+        match self.inner.in_memory {
+            Some(_) => None,
+            None => Some(self.inner.copying.lock().await),
         }
     }
 

@@ -39,6 +39,7 @@ pub(super) async fn fork(
     without: &[&str],
 ) -> Result<Database, StoreError> {
     let room = if *location == Location::Memory { config.room() } else { Room::endless() };
+    let _turn = database.turn_to_copy().await;
     let copy = database.copy(room).await?;
     without.iter().for_each(|name| copy.forget_secret(name));
     let store: Arc<dyn Store> = match location {

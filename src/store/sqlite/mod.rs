@@ -23,7 +23,7 @@ mod files;
 mod peers;
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
 use std::time::Duration;
@@ -111,6 +111,12 @@ impl<'p> DatabaseLocation<'p> {
     }
 }
 
+/// The path as SQLite takes it for a file whatever its name is: not for its database in memory (`:memory:`), nor for a
+/// URI (`file:…`).
+pub(super) fn named_file(path: &Path) -> PathBuf {
+    Path::new(".").join(path)
+}
+
 impl Sqlite {
     /// Opens or creates the database at `place`.
     ///
@@ -126,7 +132,7 @@ impl Sqlite {
             DatabaseLocation::Shared(_) => Duration::ZERO,
         };
         // SQLite otherwise never shrinks its log file.
-        let options = options.filename(path).pragma("journal_size_limit", "67108864");
+        let options = options.filename(named_file(path)).pragma("journal_size_limit", "67108864");
         // In pages of 4 KiB. Pages that change repeatedly are written back once, and a sync waits for that less often.
         let options = options.pragma("wal_autocheckpoint", "2000");
         let open_failed = |error| match error {
@@ -550,6 +556,15 @@ mod tests {
 
     async fn new_file(name: &str) -> Sqlite {
         fixture::sqlite(name).await
+    }
+
+    #[test]
+    fn a_path_is_a_file_whatever_its_name_is() {
+        for (path, named) in
+            [(":memory:", "./:memory:"), ("file:a?mode=memory", "./file:a?mode=memory"), ("/a/b", "/a/b")]
+        {
+            assert_eq!(named_file(Path::new(path)), Path::new(named));
+        }
     }
 
     fn put(key: &str, bytes: usize) -> Write {
