@@ -8,17 +8,18 @@
 //! The budget is `--memory-limit`, or what the system gives the process: a quarter for objects that are cached for
 //! reads, a quarter for requests in flight and for answers that are built as a whole, another quarter for the objects
 //! that requests are checked against, a thirty-second for bodies that are being read, half for watches, and an eighth
-//! each for changes and for former states that their clients have not read. The shares add up to more than the budget,
-//! as they are never all used up. Each control plane beside the main one takes its part of an eighth. The memory of a
-//! request is estimated before it begins, from the number of bytes and values in its body. A request that finds no
-//! memory waits in a queue, first come, first served, for five seconds; then it is answered with 429. A user has at
-//! most half of the memory for bodies, for requests and their answers, for watches and for their changes, and as much
-//! is left for others as any user has ([`fair`]), also while a client is slow to read an answer; a request takes all
-//! that it needs once, so that no two wait for each other. An operation that is larger than the user's share takes all
-//! of it; an answer that would take more than half of the limit is a 429 at once. What a webhook answers is read and
-//! decoded as the body of a request is, and each webhook has its share. There is one pool for bodies that are being
-//! read, one for the work on them, one for the objects that they are checked against, and one for decoding what
-//! webhooks answer, so that nothing that waits for memory holds what others wait for.
+//! each for changes and for former states that their clients have not read, and for the references to owners that the
+//! garbage collector follows. The shares add up to more than the budget, as they are never all used up. Each control
+//! plane beside the main one takes its part of an eighth. The memory of a request is estimated before it begins, from
+//! the number of bytes and values in its body. A request that finds no memory waits in a queue, first come, first
+//! served, for five seconds; then it is answered with 429. A user has at most half of the memory for bodies, for
+//! requests and their answers, for watches and for their changes, and as much is left for others as any user has
+//! ([`fair`]), also while a client is slow to read an answer; a request takes all that it needs once, so that no two
+//! wait for each other. An operation that is larger than the user's share takes all of it; an answer that would take
+//! more than half of the limit is a 429 at once. What a webhook answers is read and decoded as the body of a request
+//! is, and each webhook has its share. There is one pool for bodies that are being read, one for the work on them, one
+//! for the objects that they are checked against, and one for decoding what webhooks answer, so that nothing that waits
+//! for memory holds what others wait for.
 //!
 //! Beside the estimates, the memory that the process really uses counts: near the limit, one
 //! request begins at a time, the view drops the objects that nobody watches, and compiled
@@ -89,6 +90,12 @@ const MAIN_STORE_SHARE: usize = 8;
 const PLANES_SHARE: usize = 8;
 /// What a control plane costs beside its objects: its listener, definitions, tasks, and keys. Measured with thousands.
 const PLANE_BYTES: usize = 128 << 10;
+/// For the references to owners that the garbage collector follows.
+const REFERENCES_SHARE: usize = 8;
+/// What such a reference takes, in bytes. Measured with hundreds of thousands.
+pub const REFERENCE_BYTES: usize = 160;
+/// An object may have so many of them even if the others take all of their share.
+const REFERENCES_FREE: usize = 16;
 /// For OpenAPI documents that are kept.
 const DOCUMENTS_SHARE: usize = 8;
 /// How many bytes of them are kept at least, whatever the limit is, and at most: the v2 document has about as many as
@@ -120,13 +127,15 @@ pub struct Memory {
     store: Arc<Room>,
     stores_beside: Arc<Room>,
     planes: Arc<Room>,
+    references: Arc<Room>,
     begun: Instant,
     /// The last measurement: milliseconds since `begun`, shifted, and the percentage of the limit
     /// in use.
     looked: AtomicU64,
 }
 
-/// How many bytes the in-memory databases, or the control planes, of a process may hold together.
+/// How many bytes the in-memory databases, the control planes, or the known references to owners of a process may hold
+/// together.
 #[derive(Debug)]
 pub struct Room {
     bytes_max: usize,
@@ -210,6 +219,20 @@ impl Room {
     }
 }
 
+impl Portion {
+    /// Takes more, or gives back some.
+    pub fn resize(&mut self, bytes: usize) {
+        for room in self.room.all() {
+            if bytes > self.bytes {
+                room.taken.fetch_add(bytes - self.bytes, Ordering::Relaxed);
+            } else {
+                room.taken.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
+            }
+        }
+        self.bytes = bytes;
+    }
+}
+
 impl Drop for Portion {
     fn drop(&mut self) {
         self.room.all().for_each(|room| _ = room.taken.fetch_sub(self.bytes, Ordering::Relaxed));
@@ -233,6 +256,7 @@ impl Memory {
             stores_beside: Room::within(&store, beside_bytes),
             store,
             planes: Room::of(limit_bytes / PLANES_SHARE),
+            references: Room::of(limit_bytes / REFERENCES_SHARE),
             begun: Instant::now(),
             looked: AtomicU64::new(0),
         }
@@ -276,6 +300,23 @@ impl Memory {
     /// with their origin.
     pub fn store_room_beside(&self) -> Arc<Room> {
         Arc::clone(&self.stores_beside)
+    }
+
+    /// An empty part of the memory for references to owners, which grows with those that are known.
+    pub fn for_references(&self) -> Portion {
+        self.references.take(0)
+    }
+
+    /// Whether an object may have so many references to owners; an error if they are many, and those that are known
+    /// have taken the memory for them.
+    pub fn check_references(&self, count: usize) -> Result<(), Full> {
+        let has_room = || self.references.has(count.saturating_mul(REFERENCE_BYTES));
+        if count <= REFERENCES_FREE || has_room() { Ok(()) } else { Err(Full) }
+    }
+
+    /// How many bytes the known references to owners take.
+    pub fn reference_bytes(&self) -> usize {
+        self.references.taken()
     }
 
     /// Takes memory for one more control plane, beside what its objects take; an error if there are too many.

@@ -38,8 +38,8 @@ struct AccountTokens {
 /// A key of this controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Look<'k> {
-    /// A Secret, by its key.
-    Secret(&'k str),
+    /// A Secret: its namespace and name.
+    Secret([&'k str; 2]),
     /// An account that is gone: its namespace, name and uid.
     Account([&'k str; 3]),
     /// A Secret that is gone: its namespace and name, and the name and the uid of its account.
@@ -49,17 +49,18 @@ enum Look<'k> {
 impl<'k> Look<'k> {
     fn key(&self) -> String {
         match self {
-            Look::Secret(key) => format!("secret/{key}"),
-            Look::Account(parts) => format!("account/{}", parts.join("/")),
-            Look::Gone(parts) => format!("gone/{}", parts.join("/")),
+            Look::Secret([namespace, name]) => format!("{namespace}/secret/{name}"),
+            Look::Account([namespace, account @ ..]) => format!("{namespace}/account/{}", account.join("/")),
+            Look::Gone([namespace, secret @ ..]) => format!("{namespace}/gone/{}", secret.join("/")),
         }
     }
 
     fn read(key: &'k str) -> Option<Self> {
-        let (what, rest) = key.split_once('/')?;
-        let parts: Vec<&str> = rest.split('/').collect();
+        let (namespace, rest) = key.split_once('/')?;
+        let (what, rest) = rest.split_once('/')?;
+        let parts: Vec<&str> = std::iter::once(namespace).chain(rest.split('/')).collect();
         match what {
-            "secret" => Some(Look::Secret(rest)),
+            "secret" => parts.try_into().ok().map(Look::Secret),
             "account" => parts.try_into().ok().map(Look::Account),
             _ => parts.try_into().ok().map(Look::Gone),
         }
@@ -90,7 +91,7 @@ impl Reconciler for AccountTokens {
 
     async fn reconcile(&self, key: &str) -> Result<Progress, Status> {
         match Look::read(key) {
-            Some(Look::Secret(key)) => self.fill(key).await?,
+            Some(Look::Secret(secret)) => self.fill(&secret.join("/")).await?,
             Some(Look::Account(account)) => self.delete_of(account).await?,
             Some(Look::Gone(secret)) => self.drop_reference(secret).await?,
             None => {}
@@ -111,7 +112,7 @@ impl AccountTokens {
         };
         let Some((account, uid)) = of_account(stored) else { return Vec::new() };
         known.insert(Arc::clone(&change.key), (account, uid));
-        vec![Look::Secret(&change.key).key()]
+        change.key.split_once('/').map(|(namespace, name)| Look::Secret([namespace, name]).key()).into_iter().collect()
     }
 
     /// Fills in what a Secret lacks; it is deleted if its account does not exist.
@@ -208,7 +209,7 @@ mod tests {
     #[test]
     fn what_is_looked_at_stands_in_a_key() {
         for look in [
-            Look::Secret("n/s"),
+            Look::Secret(["n", "s"]),
             Look::Account(["n", "ci", "u"]),
             Look::Gone(["n", "s", "ci", "u"]),
             Look::Gone(["n", "s", "ci", ""]),

@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::queue::{Progress, Queue};
+use super::queue::{InNamespace, Progress, Queue};
 use crate::meta::Status;
 use crate::registry::Registry;
 use crate::store::{At, ChangeEvent, Collection, Moment, Storage};
@@ -18,9 +18,9 @@ use crate::store::{At, ChangeEvent, Collection, Moment, Storage};
 const RESTART_DELAY: Duration = Duration::from_millis(500);
 
 /// What names the things that a controller looks at.
-pub(super) trait Key: Clone + Ord + fmt::Debug + Send + Sync {}
+pub(super) trait Key: InNamespace + Clone + Ord + fmt::Debug + Send + Sync {}
 
-impl<K: Clone + Ord + fmt::Debug + Send + Sync> Key for K {}
+impl<K: InNamespace + Clone + Ord + fmt::Debug + Send + Sync> Key for K {}
 
 /// What a controller acts on, and how.
 pub(super) trait Controller: Send + Sync {

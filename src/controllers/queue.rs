@@ -1,10 +1,11 @@
 //! The work queue of a controller: each key is in it once, with its due time, and is never handled twice at the same
-//! time.
+//! time. Of keys whose time has come, each namespace has one taken after the other: those of others wait for one of a
+//! namespace that has many.
 //!
 //! Pure except for its contents: the time is a parameter.
 
 use std::borrow::Borrow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -29,11 +30,39 @@ pub(super) enum Progress {
     Failed,
 }
 
+/// What a key says about the thing that it names.
+pub(super) trait InNamespace {
+    /// Empty in cluster scope.
+    fn namespace(&self) -> &str;
+}
+
+impl InNamespace for String {
+    fn namespace(&self) -> &str {
+        namespace_of(self)
+    }
+}
+
+#[cfg(test)]
+impl InNamespace for &'static str {
+    fn namespace(&self) -> &str {
+        namespace_of(self)
+    }
+}
+
+/// The namespace in `namespace/name`.
+pub(super) fn namespace_of(key: &str) -> &str {
+    key.split_once('/').map_or("", |(namespace, _)| namespace)
+}
+
 /// The keys, each in one state.
 pub(super) struct Queue<K> {
     keys: BTreeMap<K, Entry>,
     /// Those that wait for their time.
     due: BTreeSet<(Instant, K)>,
+    /// Those whose time has come, by namespace, in the order of their times.
+    ready: HashMap<Box<str>, VecDeque<K>>,
+    /// The namespaces that have some, in the order of their turns.
+    turns: VecDeque<Box<str>>,
 }
 
 struct Entry {
@@ -44,6 +73,7 @@ struct Entry {
 
 enum QueueState {
     Due(Instant),
+    Ready,
     /// `again`: something has changed since it was taken.
     UnderWay {
         again: bool,
@@ -53,11 +83,11 @@ enum QueueState {
 
 impl<K> Default for Queue<K> {
     fn default() -> Self {
-        Queue { keys: BTreeMap::new(), due: BTreeSet::new() }
+        Queue { keys: BTreeMap::new(), due: BTreeSet::new(), ready: HashMap::new(), turns: VecDeque::new() }
     }
 }
 
-impl<K: Ord + Clone> Queue<K> {
+impl<K: Ord + Clone + InNamespace> Queue<K> {
     /// Queues a key to be handled as soon as possible.
     pub fn add(&mut self, key: K, now: Instant) {
         self.set_due(key, now);
@@ -74,7 +104,7 @@ impl<K: Ord + Clone> Queue<K> {
         K: Borrow<Q>,
     {
         if let Some((key, entry)) = self.keys.get_key_value(key)
-            && !matches!(entry.place, QueueState::Due(_))
+            && !matches!(entry.place, QueueState::Due(_) | QueueState::Ready)
         {
             self.set_due(key.clone(), now + GATHERED_FOR);
         }
@@ -103,15 +133,36 @@ impl<K: Ord + Clone> Queue<K> {
         waiting.into_iter().for_each(|key| self.set_due(key, now));
     }
 
-    /// Takes the key whose time has come first.
+    /// Takes the key whose time has come first, of the namespace whose turn it is.
     pub fn take(&mut self, now: Instant) -> Option<K> {
-        let (at, _) = self.due.first()?;
-        if *at > now {
-            return None;
+        while self.due.first().is_some_and(|(at, _)| *at <= now) {
+            let (_, key) = self.due.pop_first()?;
+            self.make_ready(key);
         }
-        let (_, key) = self.due.pop_first()?;
+        let namespace = self.turns.pop_front()?;
+        let of_namespace = self.ready.get_mut(&namespace)?;
+        let key = of_namespace.pop_front()?;
+        if of_namespace.is_empty() {
+            self.ready.remove(&namespace);
+        } else {
+            self.turns.push_back(namespace);
+        }
         self.keys.get_mut(&key)?.place = QueueState::UnderWay { again: false };
         Some(key)
+    }
+
+    fn make_ready(&mut self, key: K) {
+        if let Some(entry) = self.keys.get_mut(&key) {
+            entry.place = QueueState::Ready;
+        }
+        match self.ready.get_mut(key.namespace()) {
+            Some(of_namespace) => of_namespace.push_back(key),
+            None => {
+                let namespace: Box<str> = key.namespace().into();
+                self.turns.push_back(namespace.clone());
+                self.ready.insert(namespace, VecDeque::from([key]));
+            }
+        }
     }
 
     /// Puts back a key that was taken, according to its progress.
@@ -130,7 +181,7 @@ impl<K: Ord + Clone> Queue<K> {
         }
     }
 
-    /// When the next key may be taken.
+    /// When the time of the next key comes.
     pub fn next_due(&self) -> Option<Instant> {
         self.due.first().map(|(at, _)| *at)
     }
@@ -141,6 +192,7 @@ impl<K: Ord + Clone> Queue<K> {
         match &mut entry.place {
             QueueState::Due(known) if *known <= at => return,
             QueueState::Due(known) => _ = self.due.remove(&(*known, key.clone())),
+            QueueState::Ready => return,
             QueueState::UnderWay { again } => return *again = true,
             QueueState::Waiting => {}
         }
@@ -170,6 +222,24 @@ mod tests {
         queue.add("b", now);
         queue.add("a", now);
         assert_eq!([queue.take(now), queue.take(now), queue.take(now)], [Some("a"), Some("b"), None]);
+    }
+
+    #[test]
+    fn namespaces_take_turns() {
+        let (mut queue, now) = queue();
+        for key in ["many/1", "many/2", "many/3", "many/4"] {
+            queue.add(key, now);
+        }
+        assert_eq!(queue.take(now), Some("many/1"));
+        let later = now + Duration::from_millis(1);
+        for key in ["few/1", "node", "many/1", "many/2"] {
+            queue.add(key, later);
+        }
+        let taken: Vec<_> = std::iter::from_fn(|| queue.take(later)).collect();
+        assert_eq!(taken, ["many/2", "few/1", "node", "many/3", "many/4"]);
+        queue.put_back("many/1", Progress::Done, later);
+        assert_eq!([queue.take(later), queue.take(later)], [Some("many/1"), None]);
+        assert!(queue.ready.is_empty() && queue.turns.is_empty());
     }
 
     #[test]

@@ -25,6 +25,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::stream::{self, StreamExt as _};
+use tokio::sync::{Semaphore, SemaphorePermit, TryAcquireError};
 use tokio::time::Instant;
 
 use self::decide::{Action, Owner, decide};
@@ -32,7 +33,7 @@ use self::graph::{Graph, Id, Presence};
 use super::changes::Controller;
 use super::identity::{CONTROLLER_MANAGER, service_account};
 use super::metadata::{self, FOREGROUND, Going, ORPHAN, blocks, finalizers, references};
-use super::queue::{Progress, Queue};
+use super::queue::{InNamespace as _, Progress, Queue};
 use crate::meta::Status;
 use crate::meta::api_version::group_version;
 use crate::object;
@@ -47,6 +48,10 @@ use crate::work;
 const FORGETTING_AT_ONCE: usize = 128;
 /// What it takes to look for an owner: its kind, then the object.
 const STEPS_PER_OWNER: usize = 50;
+/// How long the references of an object are, in bytes of JSON, if they are many; and how many such objects are handled at
+/// once.
+const MANY_REFERENCES_BYTES: usize = 64 << 10;
+const MANY_REFERENCES_AT_ONCE: usize = 2;
 /// The texts of which the stored bytes contain one if an object has owners or waits for dependents.
 const TEXTS: [&str; 3] = ["\"ownerReferences\"", "\"orphan\"", "\"foregroundDeletion\""];
 /// Its service account.
@@ -58,6 +63,9 @@ const EVENTS: [&str; 2] = ["/events", "events.k8s.io/events"];
 pub(super) struct Garbage {
     registry: Arc<Registry>,
     graph: Mutex<Graph>,
+    /// Permits to handle an object with many references, and to take one of those from it.
+    many_references: Semaphore,
+    forgets_many: Semaphore,
 }
 
 /// A key is an object that has owners, or waits for its dependents.
@@ -67,7 +75,9 @@ impl Controller for Garbage {
     const TASK: &str = "collecting garbage";
 
     async fn begin(&self, queue: &mut Queue<Id>) -> Result<Moment, Status> {
-        let mut graph = Graph::default();
+        // What it knew before is not counted twice.
+        *self.graph() = Graph::new(&self.registry.memory);
+        let mut graph = Graph::new(&self.registry.memory);
         let seen = self.registry.storage.scan(&TEXTS, |collection, stored| {
             if !EVENTS.contains(&collection.as_str()) {
                 let id = Id { collection, key: Arc::clone(&stored.key) };
@@ -116,7 +126,9 @@ struct Found {
 
 impl Garbage {
     pub fn new(registry: Arc<Registry>) -> Self {
-        Garbage { registry, graph: Mutex::default() }
+        let graph = Mutex::new(Graph::new(&registry.memory));
+        let [many_references, forgets_many] = [(); 2].map(|()| Semaphore::new(MANY_REFERENCES_AT_ONCE));
+        Garbage { registry, graph, many_references, forgets_many }
     }
 
     fn graph(&self) -> MutexGuard<'_, Graph> {
@@ -126,6 +138,7 @@ impl Garbage {
     /// Executes the action for an object.
     async fn reconcile_object(&self, id: &Id) -> Result<Progress, Status> {
         let Some(item) = self.read(&id.collection, &id.key).await? else { return Ok(Progress::Done) };
+        let Ok(_turn) = self.turn_for(&item) else { return Ok(Progress::Failed) };
         let going = metadata::going(&item);
         let references = references(&item);
         if going == Going::Otherwise || (going == Going::No && references.is_empty()) {
@@ -154,6 +167,12 @@ impl Garbage {
         found.retain(|found| matches!(found.owner, Owner::Absent | Owner::OutOfReach));
         self.report_misplaced(&target, &item, &found).await?;
         Ok(Progress::Done)
+    }
+
+    /// Few of the objects with many references are handled at a time; an error if others are. They are tried again, as
+    /// they would hold up those of others if they waited here.
+    fn turn_for(&self, item: &Stored) -> Result<Option<SemaphorePermit<'_>>, TryAcquireError> {
+        if has_many_references(item) { self.many_references.try_acquire().map(Some) } else { Ok(None) }
     }
 
     async fn act(&self, action: Action, target: &Target, item: &Stored, found: &[Found]) -> Result<(), Status> {
@@ -255,7 +274,16 @@ impl Garbage {
 
     /// Removes the references to an owner from a dependent.
     async fn forget(&self, id: &Id, uid: &str) -> Result<(), Status> {
-        let Some(item) = self.read(&id.collection, &id.key).await? else { return Ok(()) };
+        let Some(mut item) = self.read(&id.collection, &id.key).await? else { return Ok(()) };
+        let _turn = if has_many_references(&item) {
+            drop(item);
+            let turn = self.forgets_many.acquire().await;
+            let Some(now) = self.read(&id.collection, &id.key).await? else { return Ok(()) };
+            item = now;
+            turn.ok()
+        } else {
+            None
+        };
         let Some(target) = self.target(id).await? else { return Ok(()) };
         let mut kept = references(&item);
         let before = kept.len();
@@ -321,7 +349,7 @@ impl Garbage {
             let snapshot = snapshot.map_err(|_| Status::internal_error("owners can't be read"))?;
             for stored in snapshot.range("", None) {
                 let Some(uid) = uids.take(&*stored.uid) else { continue };
-                let place = Presence::At(Id { collection: collection.clone(), key: Arc::clone(&stored.key) });
+                let place = Presence::At(Arc::new(Id { collection: collection.clone(), key: Arc::clone(&stored.key) }));
                 self.graph().found(uid, place.clone());
                 places.insert(uid, place);
             }
@@ -329,6 +357,10 @@ impl Garbage {
         }
         Ok(places)
     }
+}
+
+fn has_many_references(item: &Stored) -> bool {
+    item.metadata_field("\"ownerReferences\"").is_some_and(|text| text.len() > MANY_REFERENCES_BYTES)
 }
 
 fn unreadable(error: StoreError) -> Status {

@@ -6,6 +6,7 @@ mod names;
 mod claims;
 mod plan;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -246,7 +247,8 @@ fn new_pod(set: &Value, revision: &Value, ordinal: i64, reference: Value) -> Val
     }
     let spec = pod.make_object().entry("spec").make_object();
     let own = spec.get("volumes").and_then(Value::as_array).unwrap_or_default();
-    let is_own = |volume: &&Value| !volumes.iter().any(|known| known.get("name") == volume.get("name"));
+    let claimed: HashSet<&str> = volumes.iter().map(|volume| volume.str_at(&["name"])).collect();
+    let is_own = |volume: &&Value| !claimed.contains(volume.str_at(&["name"]));
     let all: Vec<Value> = volumes.iter().chain(own.iter().filter(is_own)).cloned().collect();
     if !all.is_empty() {
         spec.insert("volumes", Value::Array(all));

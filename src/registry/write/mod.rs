@@ -136,7 +136,7 @@ impl Registry {
         let sent = unlabelled(target, write, live.is_none(), &new);
         self.admit_change(&admitted, &mut new, warnings).await?;
         let shares_labels = sent.is_some_and(|sent| sent == new);
-        warnings.extend(dedup_owner_references(&mut new, " after mutating admission happens"));
+        self.admit_references(&mut new, old, warnings)?;
         self.check_escalation(target, user, &new, old).await?;
         if let Some(live) = &live {
             conditions::check_resource_version(target, &mut new, live.stored.revision)?;
@@ -248,6 +248,15 @@ impl Registry {
             let outcome = self.convert.convert(resource, object.clone(), &to).await;
             conversions.add(object, to, outcome);
         }
+    }
+
+    /// Drops repeated references to owners, and refuses more of them than before if those that are known have taken the
+    /// memory for them.
+    fn admit_references(&self, new: &mut Value, old: Option<&Value>, warnings: &mut Warnings) -> Result<(), Status> {
+        warnings.extend(dedup_owner_references(new, " after mutating admission happens"));
+        let count = |object: &Value| object.items_at(&["metadata", "ownerReferences"]).len();
+        let is_more = old.is_none_or(|old| count(new) > count(old));
+        if is_more { Ok(self.memory.check_references(count(new))?) } else { Ok(()) }
     }
 
     /// Lets admission change the new object; of a Scale, the replicas in the object that it represents.
