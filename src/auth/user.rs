@@ -69,6 +69,15 @@ impl UserInfo {
         is_account.then_some((namespace, name))
     }
 
+    /// Who shares what is scarce as one with the user: the service accounts of a namespace do, as anyone who may create
+    /// one may create many.
+    pub fn sharer(&self) -> &str {
+        match (self.account(), self.name.rsplit_once(':')) {
+            (Some(_), Some((of_namespace, _))) => of_namespace,
+            _ => &self.name,
+        }
+    }
+
     /// The groups of a service account.
     pub fn account_groups(namespace: &str) -> Vec<String> {
         vec!["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")]
@@ -101,6 +110,19 @@ impl UserInfo {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_accounts_of_a_namespace_share_as_one() {
+        for (name, sharer) in [
+            ("system:serviceaccount:a:x", "system:serviceaccount:a"),
+            ("system:serviceaccount:a:y.z", "system:serviceaccount:a"),
+            ("system:serviceaccount:b:x", "system:serviceaccount:b"),
+            ("system:serviceaccount:b", "system:serviceaccount:b"),
+            ("jane:doe", "jane:doe"),
+        ] {
+            assert_eq!(UserInfo::authenticated(name, Vec::new()).sharer(), sharer);
+        }
+    }
 
     #[test]
     fn everyone_who_is_known_is_authenticated_once() {

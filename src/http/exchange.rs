@@ -120,10 +120,10 @@ impl Exchange {
         (exchange, body)
     }
 
-    /// The user whose share of what is scarce the request takes from; `None` for members of `system:masters`, whose
-    /// share is not limited.
+    /// The user whose share of what is scarce the request takes from ([`UserInfo::sharer`]); `None` for members of
+    /// `system:masters`, whose share is not limited.
     pub fn limited_user(&self) -> Option<&str> {
-        (!self.user.is_in(UserInfo::MASTERS)).then_some(&*self.user.name)
+        (!self.user.is_in(UserInfo::MASTERS)).then_some(self.user.sharer())
     }
 
     /// The addresses that the request came through, the first sender first.

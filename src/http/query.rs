@@ -334,6 +334,15 @@ pub enum IncludeObject {
 }
 
 impl IncludeObject {
+    /// The value of the parameter.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            IncludeObject::None => "None",
+            IncludeObject::Metadata => "Metadata",
+            IncludeObject::Object => "Object",
+        }
+    }
+
     /// Read only if a Table is requested.
     pub fn decode(query: &Query) -> Result<Self, QueryError> {
         match query.first("includeObject").unwrap_or_default() {

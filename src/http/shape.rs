@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use crate::clock::Clock;
 use crate::registry::{Subresource, Target};
 use crate::value::Value;
@@ -39,12 +41,13 @@ impl AnswerShape {
         self.transform.is_none()
     }
 
-    /// One object, or the object of an event; column definitions go with the first event of a Table alone.
-    pub fn object(&self, object: Value, with_definitions: bool) -> Value {
+    /// One object, or the object of an event; column definitions go with the first event of a Table alone, and ages in it
+    /// are those at `now`.
+    pub fn object(&self, object: Value, with_definitions: bool, now: Timestamp) -> Value {
         match (self.transform, &self.columns) {
             (Some(transform), Some(columns)) => {
                 let metadata = object.get("metadata").cloned().unwrap_or_default();
-                table::table(columns, transform, &metadata, [object], self.include, with_definitions, self.clock.now())
+                table::table(columns, transform, &metadata, [object], self.include, with_definitions, now)
             }
             (Some(transform), None) => table::partial(object, transform),
             (None, _) => object,

@@ -18,7 +18,7 @@ use super::limits::{RequestKind, TOO_MANY_REQUESTS};
 use super::observe::Observed;
 use super::path::Target;
 use crate::meta::Status;
-use crate::processor::{BUDGET, ExpectedWork, Share, background_meter, meter};
+use crate::processor::{BUDGET, ExpectedWork, Share, StreamTurn, background_meter, meter};
 use crate::work::{Broken, Ended};
 
 /// How many seconds clients are told to wait.
@@ -35,11 +35,7 @@ pub(super) fn of(app: &App, exchange: &Exchange, target: Option<&Target>, kind: 
     let processor = &app.processor;
     let guess = if exchange.content_length >= LONG_BODY_BYTES { ExpectedWork::Long } else { ExpectedWork::Short };
     let method = exchange.method.as_str();
-    // Users with the same name in two control planes are different users.
-    let user = &match &*app.plane {
-        "" => Cow::Borrowed(&*exchange.user.name),
-        plane => Cow::Owned(format!("{plane}/{}", exchange.user.name)),
-    };
+    let user = &user(app, exchange);
     match target {
         Some(Target::Resource(path)) if kind == RequestKind::Mutating => {
             let size_class = exchange.content_length.checked_ilog2();
@@ -51,6 +47,20 @@ pub(super) fn of(app: &App, exchange: &Exchange, target: Option<&Target>, kind: 
             processor.share(user, kind, guess)
         }
     }
+}
+
+/// The user whose share of the processors a request takes. Users with the same name in two control planes are different
+/// users.
+fn user<'e>(app: &App, exchange: &'e Exchange) -> Cow<'e, str> {
+    match &*app.plane {
+        "" => Cow::Borrowed(exchange.user.sharer()),
+        plane => Cow::Owned(format!("{plane}/{}", exchange.user.sharer())),
+    }
+}
+
+/// The turns of an answer that is made while it is sent.
+pub(super) fn stream_turn(app: &App, exchange: &Exchange) -> StreamTurn {
+    app.processor.stream_turn(&user(app, exchange))
 }
 
 /// What tells apart the reads of a user that may take different times: a document is the same whatever its query is.
@@ -126,8 +136,8 @@ pub(super) fn too_many_requests(exchange: &Exchange, observed: &Observed) -> Res
 }
 
 /// An answer whose body is made while it is sent: where that takes long, it leaves its thread, and it has a budget of its
-/// own, unless it goes on for long by its nature. It takes no turns, as all streams of its connection would wait for them. One
-/// that is ended breaks off, so that its client sees that it is not whole.
+/// own, unless it goes on for long by its nature. Before a part, it waits for a turn if the last one took long. One that is
+/// ended breaks off, so that its client sees that it is not whole.
 pub(super) fn while_sent(app: &App, of: &Share, kind: RequestKind, response: Response<Body>) -> Response<Body> {
     if response.body().size_hint().exact().is_some() {
         return response;
@@ -136,10 +146,13 @@ pub(super) fn while_sent(app: &App, of: &Share, kind: RequestKind, response: Res
         RequestKind::LongRunning => background_meter(),
         RequestKind::ReadOnly | RequestKind::Mutating => meter(&app.processor.share_of_body(of)),
     };
-    around(response, move |body, context| match meter.run(|| body.poll_frame(context)) {
-        Ok(polled) => polled,
-        Err(Broken::Panicked(payload)) => resume_unwind(payload),
-        Err(Broken::Ended(_)) => Poll::Ready(Some(Err(axum::Error::new(BROKEN_OFF)))),
+    let mut turn = app.processor.stream_turn(of.user());
+    around(response, move |body, context| {
+        turn.poll(context, |context| match meter.run(|| body.poll_frame(context)) {
+            Ok(polled) => polled,
+            Err(Broken::Panicked(payload)) => resume_unwind(payload),
+            Err(Broken::Ended(_)) => Poll::Ready(Some(Err(axum::Error::new(BROKEN_OFF)))),
+        })
     })
 }
 

@@ -7,13 +7,14 @@ use std::convert::Infallible;
 use std::io;
 
 use axum::body::Bytes;
+use jiff::Timestamp;
 
 use crate::kinds::{self, layout};
 use crate::meta::Revision;
 use crate::object;
 use crate::protobuf;
 use crate::registry::{EventType, SharedChange, Target, WatchEvent};
-use crate::store::{ClientForm, Encoded};
+use crate::store::{ClientForm, Encoded, RowForm};
 use crate::value::{Value, json};
 
 use super::frame::{gzip_part, write_event};
@@ -69,8 +70,8 @@ impl Framing {
         self.shape.is_for_lists()
     }
 
-    /// Whether the frame of an event is built for this watch alone, and not shared with other watches or with other
-    /// owners of the object.
+    /// Whether the frame of an event is built for this watch alone, or for those that send it within a second, and not
+    /// shared with all other watches or with other owners of the object.
     pub fn is_made_for_one(&self, event: &WatchEvent) -> bool {
         match event {
             WatchEvent::Object { shared, .. } => self.is_table() || (shared.is_none() && !self.is_raw()),
@@ -93,18 +94,17 @@ impl Framing {
                     "kind" => version.names.kind.clone(),
                     "metadata" => metadata,
                 };
-                let shaped = self.shape.object(bookmark, self.first);
+                let shaped = self.shape.object(bookmark, self.first, self.shape.clock.now());
                 self.first = false;
                 self.write_value(EventType::Bookmark, &shaped, out);
             }
             // Copying or sharing such objects is faster than a lookup.
-            WatchEvent::Object { kind, object, revision, shared: Some(shared) }
-                if !self.is_raw() && !self.is_table() =>
-            {
+            WatchEvent::Object { kind, object, revision, shared: Some(shared) } if !self.is_raw() => {
                 out.share(self.frame(kind, &object, revision, &shared));
+                self.first = false;
             }
             WatchEvent::Object { kind, object, revision, .. } => {
-                self.write_object(kind, &object, revision, out);
+                self.write_object(kind, (&object, revision), self.shape.clock.now(), out);
                 self.first = false;
             }
         }
@@ -119,28 +119,36 @@ impl Framing {
             return Ok(None);
         }
         let frame = self.frame(*kind, object, *revision, shared);
-        let form = ClientForm { is_compressed: true, ..self.form(*kind, shared) };
+        let form = ClientForm { is_compressed: true, ..self.form(*kind, shared, None) };
         let member = shared.change.forms.get_or_make(form, || gzip_part(&frame).map(Bytes::from))?;
         Ok(Some(Packed { member, frame_bytes: frame.len() }))
     }
 
-    /// The frame of an event in the form of this watch, which must not be a Table.
+    /// The frame of an event in the form of this watch.
     fn frame(&self, kind: EventType, object: &Encoded, revision: Revision, shared: &SharedChange) -> Bytes {
+        let now = self.shape.clock.now();
         let make = || {
             let mut pieces = Pieces::default();
-            self.write_object(kind, object, revision, &mut pieces);
+            self.write_object(kind, (object, revision), now, &mut pieces);
             Ok::<_, Infallible>(pieces.take_all().into())
         };
-        let Ok(frame) = shared.change.forms.get_or_make(self.form(kind, shared), make);
+        // Ages are in seconds or more: so within a second, all watches send the same row.
+        let row = self.is_table().then(|| RowForm {
+            include: self.shape.include.as_str(),
+            has_definitions: self.first,
+            at_second: now.as_second(),
+        });
+        let Ok(frame) = shared.change.forms.get_or_make(self.form(kind, shared, row), make);
         frame
     }
 
-    fn form(&self, kind: EventType, shared: &SharedChange) -> ClientForm {
+    fn form(&self, kind: EventType, shared: &SharedChange, row: Option<RowForm>) -> ClientForm {
         ClientForm {
             version: shared.version.clone(),
             event: kind.as_str(),
             media_type: self.encoding.stream_content_type(),
             metadata_of: self.shape.transform.map(|transform| transform.version),
+            row,
             is_compressed: false,
         }
     }
@@ -150,12 +158,18 @@ impl Framing {
         self.shape.is_plain() && self.encoding == Encoding::Json && self.target.resource.definition.is_some()
     }
 
-    /// Whether events are rows, whose ages differ from one moment to the next.
+    /// Whether events are rows, whose ages differ from one second to the next.
     fn is_table(&self) -> bool {
         self.shape.columns.is_some()
     }
 
-    fn write_object(&self, kind: EventType, object: &Encoded, revision: Revision, out: &mut Pieces) {
+    fn write_object(
+        &self,
+        kind: EventType,
+        (object, revision): (&Encoded, Revision),
+        now: Timestamp,
+        out: &mut Pieces,
+    ) {
         if self.is_raw() {
             out.reserve(object.len_max() + AROUND_BYTES_MAX);
             return write_event(kind, out, |out| out.object(object, revision));
@@ -175,7 +189,7 @@ impl Framing {
             return write_event(kind, out, |out| out.share(text.into()));
         }
         let object = object.to_value(revision);
-        self.write_value(kind, &self.shape.object(object, self.first), out);
+        self.write_value(kind, &self.shape.object(object, self.first, now), out);
     }
 
     /// The body of an object, if it is made of its text.
@@ -209,6 +223,7 @@ mod tests {
     use crate::clock::Clock;
     use crate::http::negotiate::{Transform, TransformKind};
     use crate::http::query::IncludeObject;
+    use crate::http::shape::columns;
     use crate::registry::fixture::{create_namespace, newest, registry, target};
     use crate::registry::{ListRequest, Registry, Start, WatchRequest};
 
@@ -265,6 +280,36 @@ mod tests {
             assert_eq!(tally::shaped() - before, 1, "{name}");
             assert!(frames.iter().all(|frame| !frame.is_empty() && *frame == frames[0]), "{name}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_row_is_made_once_for_all_watches_within_a_second() {
+        let registry = registry().await;
+        let namespaces = target(&registry, "", "namespaces").await;
+        let clock = Clock::frozen_at(Timestamp::UNIX_EPOCH);
+        let framing = |include| {
+            let transform = Some(Transform { kind: TransformKind::Table, version: "v1" });
+            let columns = Some(Arc::new(columns(&namespaces)));
+            let shape = AnswerShape { transform, include, fault: None, columns, clock: clock.clone() };
+            Framing::new(Encoding::Json, shape, namespaces.clone())
+        };
+        let include = [IncludeObject::None, IncludeObject::Metadata];
+        let (first, second) = (events(&registry, &namespaces, "a").await, events(&registry, &namespaces, "b").await);
+        let before = tally::shaped();
+        let mut rows = Vec::new();
+        for (at, events) in first.into_iter().zip(second).enumerate() {
+            let mut framing = framing(include[at % 2]);
+            let mut row = |event| {
+                let mut pieces = Pieces::default();
+                framing.write(event, &mut pieces);
+                pieces.take_all()
+            };
+            rows.push([row(events.0), row(events.1)]);
+        }
+        assert_eq!(tally::shaped() - before, 2 * 2, "with definitions and without, and with metadata and without");
+        let definitions = |row: &[u8]| String::from_utf8_lossy(row).contains("columnDefinitions\":[{");
+        assert!(rows.iter().all(|[first, second]| definitions(first) && !definitions(second)));
+        assert!(rows.iter().skip(2).enumerate().all(|(at, row)| *row == rows[at % 2]) && rows[0] != rows[1]);
     }
 
     #[tokio::test]

@@ -26,7 +26,7 @@ use tokio_tungstenite::tungstenite::Error;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
 
-use crate::processor::background;
+use crate::processor::StreamTurn;
 
 /// The sub-protocol that holds a bearer token, as base64 of the URL alphabet; it is never part of the answer.
 pub const TOKEN_PROTOCOL: &str = "base64url.bearer.authorization.k8s.io.";
@@ -98,8 +98,9 @@ impl Upgrade {
         })
     }
 
-    /// Completes the handshake and sends `frames`, until either side ends the connection.
-    pub fn answer(&self, frames: impl Frames) -> Response<Body> {
+    /// Completes the handshake and sends `frames`, each in its `turn` if they take long, until either side ends the
+    /// connection.
+    pub fn answer(&self, frames: impl Frames, turn: StreamTurn) -> Response<Body> {
         if self.key.is_empty() {
             return refusal(400, "mismatch challenge/response");
         }
@@ -116,7 +117,7 @@ impl Upgrade {
         }
         let on_upgrade = self.on_upgrade.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(on_upgrade) = on_upgrade else { return refusal(400, "not websocket protocol") };
-        tokio::spawn(background(send(on_upgrade, frames)));
+        tokio::spawn(turn.run(send(on_upgrade, frames)));
         let mut response = Response::new(Body::empty());
         *response.status_mut() = axum::http::StatusCode::SWITCHING_PROTOCOLS;
         let headers = response.headers_mut();
@@ -236,6 +237,7 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
 
     use super::*;
+    use crate::processor::Processor;
     use crate::work;
 
     /// A frame that takes long to make: it tells whether another task ran meanwhile.
@@ -265,7 +267,7 @@ mod tests {
         let (ours, mut client) = duplex(1 << 10);
         let answer = service_fn(|request: Request<Incoming>| {
             let upgrade = Upgrade::of(&mut request.into_parts().0).expect("it asks for one");
-            async move { Ok::<_, Infallible>(upgrade.answer(LongFrame)) }
+            async move { Ok::<_, Infallible>(upgrade.answer(LongFrame, Processor::default().stream_turn("jane"))) }
         });
         tokio::spawn(async move {
             _ = Builder::new(TokioExecutor::new()).serve_connection_with_upgrades(TokioIo::new(ours), answer).await;

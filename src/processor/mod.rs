@@ -50,6 +50,9 @@
 //!   Short work allocates little, and continues.
 //! - A request that changes something runs in a task of its own, which is told when its client
 //!   disconnects.
+//! - **A body that is made while it is sent waits for a turn before its next part if the last one took
+//!   long** (`processor::stream_turns`), without holding a thread: a thread that waited would hold up the
+//!   other streams of its connection.
 //! - Rejected: a pool of threads for all requests costs each of them a change of threads; deciding
 //!   by size alone misses rules and patterns that are slow on small bodies; restarting long work
 //!   elsewhere requires that every step before it can be repeated.
@@ -58,6 +61,7 @@ mod attend;
 mod background;
 mod metered;
 mod record;
+mod stream_turns;
 mod turns;
 
 use std::hash::{BuildHasher as _, Hash, RandomState};
@@ -67,10 +71,12 @@ use std::time::{Duration, Instant};
 
 pub use background::BackgroundTurns;
 pub use metered::{background, background_meter, meter, metered};
+pub use stream_turns::StreamTurn;
 
 use crate::work::Ended;
 use attend::Attendant;
 use record::Record;
+use stream_turns::StreamTurns;
 use turns::{Turn, Turns, WaiterKind};
 
 /// The total processor time that a request may take.
@@ -89,6 +95,7 @@ const STOP_GRACE: Duration = Duration::from_millis(300);
 /// The processors, shared by all requests.
 pub struct Processor {
     turns: Arc<Turns>,
+    streams: StreamTurns,
     is_out_of_memory: IsOutOfMemory,
     stopped: Arc<OnceLock<Instant>>,
     record: Arc<Record>,
@@ -150,6 +157,7 @@ impl Processor {
     fn of(processors: usize, beside: usize) -> Self {
         Processor {
             turns: Arc::new(Turns::new(processors, beside)),
+            streams: StreamTurns::new(processors),
             is_out_of_memory: Arc::new(|| false),
             stopped: Arc::default(),
             record: Arc::default(),
@@ -175,9 +183,14 @@ impl Processor {
         self.made(user, kind, guess, true)
     }
 
-    /// The share of a response body that is built while it is sent. It takes no turns, as the other
-    /// streams of its connection would wait with it. How long a client takes to read the body does
-    /// not matter.
+    /// The turns of a response body of `user` that is made while it is sent.
+    pub fn stream_turn(&self, user: &str) -> StreamTurn {
+        self.streams.of(user)
+    }
+
+    /// The share of a response body that is built while it is sent. It takes no turns while it makes a
+    /// part ([`Processor::stream_turn`]), as the other streams of its connection would wait with it. How
+    /// long a client takes to read the body does not matter.
     pub fn share_of_body(&self, of: &Share) -> Arc<Share> {
         let kind = self.hasher.hash_one((&of.user, "body"));
         Arc::new(Share {
@@ -234,6 +247,11 @@ impl Processor {
 }
 
 impl Share {
+    /// The user whose turns it takes.
+    pub fn user(&self) -> &str {
+        &self.user
+    }
+
     /// How long the request is expected to take, by what is known now.
     pub fn expected(&self) -> ExpectedWork {
         match self.record.expected(self.kind) {

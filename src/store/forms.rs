@@ -25,12 +25,24 @@ pub struct ClientForm {
     pub media_type: &'static str,
     /// The version of the metadata, if they are sent in place of the object.
     pub metadata_of: Option<&'static str>,
+    /// If a row of a Table is sent in place of the object.
+    pub row: Option<RowForm>,
     pub is_compressed: bool,
+}
+
+/// The form of a row of a Table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowForm {
+    /// What it carries of its object.
+    pub include: &'static str,
+    pub has_definitions: bool,
+    /// The second that its ages are computed at.
+    pub at_second: i64,
 }
 
 impl PartialEq for ClientForm {
     fn eq(&self, other: &Self) -> bool {
-        let parts = |form: &ClientForm| (form.event, form.media_type, form.metadata_of, form.is_compressed);
+        let parts = |form: &ClientForm| (form.event, form.media_type, form.metadata_of, form.row, form.is_compressed);
         Arc::ptr_eq(&self.version, &other.version) && parts(self) == parts(other)
     }
 }
@@ -138,7 +150,14 @@ mod tests {
         let kind =
             DefinedKind::new(&yaml::decode(definition.as_bytes()).expect("it is YAML")).expect("it defines a kind");
         let version = Arc::clone(&kind.versions[0]);
-        ClientForm { version, event: "ADDED", media_type: "application/json", metadata_of: None, is_compressed: false }
+        ClientForm {
+            version,
+            event: "ADDED",
+            media_type: "application/json",
+            metadata_of: None,
+            row: None,
+            is_compressed: false,
+        }
     }
 
     #[test]

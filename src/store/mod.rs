@@ -96,7 +96,7 @@ pub use encoded::Encoded;
 pub(crate) use encoded::tally;
 pub use feed::{Feed, Moment};
 pub use findings::{ChangeFindings, Selectable, SelectableText};
-pub use forms::ClientForm;
+pub use forms::{ClientForm, RowForm};
 pub use held::{HandOut, Revocable, TakenBack};
 pub use interned::interned;
 pub use log_watch::LogWatch;

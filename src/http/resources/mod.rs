@@ -368,5 +368,5 @@ fn object(
         (Some(_), AnswerContent::Value(value)) => value,
         (Some(_), AnswerContent::Json(bytes)) => json::decode_leaving(&bytes, PASSED_ON).unwrap_or_default(),
     };
-    Ok(answer::content(exchange, code, format, AnswerContent::Value(shape.object(value, true))))
+    Ok(answer::content(exchange, code, format, AnswerContent::Value(shape.object(value, true, shape.clock.now()))))
 }

@@ -15,6 +15,7 @@ use super::super::app::App;
 use super::super::exchange::{Exchange, no_memory};
 use super::super::faults::FaultSubject;
 use super::super::negotiate::stream;
+use super::super::share;
 use super::super::watch_stream::{self, Frames};
 use super::list::{list_options, past};
 use super::negotiate;
@@ -79,7 +80,7 @@ pub(super) async fn watch(app: &App, exchange: &Exchange, target: Target) -> Res
     let compresses = options.is_watch_list() && version.minor.opens(Gate::WatchListCompression);
     let frames = Frames::new(exchange, format.encoding, shape, target, watch, (counters, faults), reserved);
     Ok(match &exchange.upgrade {
-        Some(upgrade) => upgrade.answer(frames),
+        Some(upgrade) => upgrade.answer(frames, share::stream_turn(app, exchange)),
         None => watch_stream::answer(exchange, format, frames, compresses),
     })
 }
