@@ -18,7 +18,7 @@ use super::limits::{RequestKind, TOO_MANY_REQUESTS};
 use super::observe::Observed;
 use super::path::Target;
 use crate::meta::Status;
-use crate::processor::{BUDGET, ExpectedWork, Share, StreamTurn, background_meter, meter};
+use crate::processor::{BUDGET, ExpectedWork, Share, StreamTurn, meter, stream_meter};
 use crate::work::{Broken, Ended};
 
 /// How many seconds clients are told to wait.
@@ -136,14 +136,14 @@ pub(super) fn too_many_requests(exchange: &Exchange, observed: &Observed) -> Res
 }
 
 /// An answer whose body is made while it is sent: where that takes long, it leaves its thread, and it has a budget of its
-/// own, unless it goes on for long by its nature. Before a part, it waits for a turn if the last one took long. One that is
+/// own, unless it goes on for long by its nature. Before a part, it waits for a turn if others took long. One that is
 /// ended breaks off, so that its client sees that it is not whole.
 pub(super) fn while_sent(app: &App, of: &Share, kind: RequestKind, response: Response<Body>) -> Response<Body> {
     if response.body().size_hint().exact().is_some() {
         return response;
     }
     let mut meter = match kind {
-        RequestKind::LongRunning => background_meter(),
+        RequestKind::LongRunning => stream_meter(),
         RequestKind::ReadOnly | RequestKind::Mutating => meter(&app.processor.share_of_body(of)),
     };
     let mut turn = app.processor.stream_turn(of.user());

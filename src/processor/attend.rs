@@ -17,6 +17,9 @@ const INLINE_MAX: Duration = Duration::from_millis(1);
 /// Work that takes longer than this is long even if it made few steps. (The system may have run
 /// other threads meanwhile.)
 const INLINE_WALL_MAX: Duration = Duration::from_millis(4);
+/// A part of a stream that takes no longer is short. Parts are small: many streams that make one after another keep the
+/// processors as busy as long work would.
+pub(super) const SHORT_PART_MAX: Duration = Duration::from_micros(200);
 /// How many checks work may make before it counts as long: in [`INLINE_MAX`] of real work there are
 /// more.
 const LOOKS_INLINE_MAX: u32 = 8;
@@ -42,8 +45,14 @@ pub(super) struct Attendant {
     alone: Option<(Alone, Instant)>,
 }
 
-/// Watches over the server's own background work: it needs no turn, and nothing ends it.
-pub(super) struct Background(WorkStretch);
+/// Watches over the server's own background work, and over streams that go on for long: it needs no turn, and nothing
+/// ends it.
+pub(super) struct Background {
+    run: WorkStretch,
+    /// Whether it is a stream, whose parts are alike: if one was not short, the next leaves its thread at once.
+    is_stream: bool,
+    was_short: bool,
+}
 
 /// One stretch of work on a thread.
 struct WorkStretch {
@@ -190,13 +199,17 @@ impl Oversee for Attendant {
 
 impl Background {
     pub fn new() -> Self {
-        Background(WorkStretch::begin())
+        Background { run: WorkStretch::begin(), is_stream: false, was_short: true }
+    }
+
+    pub fn of_stream() -> Self {
+        Background { is_stream: true, ..Background::new() }
     }
 }
 
 impl Oversee for Background {
     fn begin(&mut self) {
-        self.0 = WorkStretch::begin();
+        self.run = WorkStretch::begin();
     }
 
     fn look(&mut self) -> Result<(), Ended> {
@@ -206,9 +219,9 @@ impl Oversee for Background {
 
     fn glance(&mut self) {
         let now = Instant::now();
-        self.0.looks += 1;
-        if self.0.is_long(now) {
-            self.0.hand_over(now);
+        self.run.looks += 1;
+        if self.run.is_long(now) || (self.is_stream && !self.was_short) {
+            self.run.hand_over(now);
         }
     }
 
@@ -218,8 +231,15 @@ impl Oversee for Background {
         let until = Instant::now() + BACKGROUND_WAIT_MAX;
         let in_time = || if Instant::now() < until { Ok(()) } else { Err(Ended::Overload) };
         let waited = block_in_place(|| poll_on_thread(poll, in_time));
-        self.0 = WorkStretch::begin();
+        self.run = WorkStretch::begin();
         waited
+    }
+
+    fn end(&mut self) {
+        // A look that found nothing to do says nothing about the next part.
+        if self.run.looks > 0 {
+            self.was_short = self.run.begun.elapsed() <= SHORT_PART_MAX;
+        }
     }
 }
 

@@ -20,7 +20,12 @@ pub fn metered<F: Future>(share: &Arc<Share>, work: F) -> impl Future<Output = R
 
 /// Runs the server's own background work; other tasks don't wait for its thread.
 pub async fn background<F: Future>(work: F) -> F::Output {
-    match run(background_meter(), work).await {
+    in_background(Meter::new(Background::new()), work).await
+}
+
+/// Runs background work under a meter that ends nothing.
+pub(super) async fn in_background<F: Future>(meter: Meter, work: F) -> F::Output {
+    match run(meter, work).await {
         Ok(output) => output,
         Err(Broken::Panicked(payload)) => resume_unwind(payload),
         Err(Broken::Ended(ended)) => resume_unwind(Box::new(ended)),
@@ -32,9 +37,9 @@ pub fn meter(share: &Arc<Share>) -> Meter {
     Meter::new(share.attendant())
 }
 
-/// A meter for background work, if it is not a future.
-pub fn background_meter() -> Meter {
-    Meter::new(Background::new())
+/// A meter for a stream that goes on for long, if it is not a future.
+pub fn stream_meter() -> Meter {
+    Meter::new(Background::of_stream())
 }
 
 /// Polls `work` under the meter. It boxes `work`, as callers move the future that they are given;

@@ -50,8 +50,8 @@
 //!   Short work allocates little, and continues.
 //! - A request that changes something runs in a task of its own, which is told when its client
 //!   disconnects.
-//! - **A body that is made while it is sent waits for a turn before its next part if the last one took
-//!   long** (`processor::stream_turns`), without holding a thread: a thread that waited would hold up the
+//! - **A body that is made while it is sent waits for a turn before its next part if one took long
+//!   lately** (`processor::stream_turns`), without holding a thread: a thread that waited would hold up the
 //!   other streams of its connection.
 //! - Rejected: a pool of threads for all requests costs each of them a change of threads; deciding
 //!   by size alone misses rules and patterns that are slow on small bodies; restarting long work
@@ -70,7 +70,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 pub use background::BackgroundTurns;
-pub use metered::{background, background_meter, meter, metered};
+pub use metered::{background, meter, metered, stream_meter};
 pub use stream_turns::StreamTurn;
 
 use crate::work::Ended;

@@ -1,25 +1,26 @@
 //! Turns of answers that are made while they are sent, such as watches and long lists.
 //!
-//! Such an answer makes its next part whenever its client can take more. If the last part took long (the first one of
-//! the user's stream before, for the first), it waits for a turn before the next one: there are as many turns as
-//! processors. A user has no more parts than that before those of others, however many streams the user has. Nothing
-//! holds a thread while it waits, so other streams of its connection go on.
+//! Such an answer makes its next part whenever its client can take more. If one of its parts took long within a second
+//! (or the first one of another stream of the user, within some seconds), it waits for a turn before the next one:
+//! there are as many turns as processors. A user has no more parts than that before those of others, however many
+//! streams the user has. Nothing holds a thread while it waits, so other streams of its connection go on.
 
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
-use super::background;
+use super::attend::SHORT_PART_MAX;
+use super::metered::{in_background, stream_meter};
 
-/// A part that takes no longer is short. Parts are small: many streams that make one after another keep each other's
-/// processors as busy as long work would.
-const SHORT_PART_MAX: Duration = Duration::from_micros(200);
+/// For how long a stream needs turns after a part that took long: some of its parts are only the rest of another.
+const LONG_FOR: Duration = Duration::from_secs(1);
+/// For how long the first parts of a user's streams are taken for long ones after one that was.
+const FIRST_LONG_FOR: Duration = Duration::from_secs(10);
 /// At how many users those without a stream are looked for at least.
 const LOOK_AT_MIN: usize = 64;
 
@@ -40,8 +41,14 @@ struct UserTurns {
 /// A user who has streams.
 struct StreamUser {
     turns: Arc<Semaphore>,
-    /// Whether the first part of a stream took long the last time.
-    is_first_long: AtomicBool,
+    /// Until when the first parts of streams are taken for long ones.
+    first_long_until: Mutex<Option<Instant>>,
+}
+
+impl StreamUser {
+    fn first_long_until(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.first_long_until.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 type HeldTurn = Result<(OwnedSemaphorePermit, OwnedSemaphorePermit), AcquireError>;
@@ -52,8 +59,8 @@ pub struct StreamTurn {
     of_all: Arc<Semaphore>,
     waiting: Option<Pin<Box<dyn Future<Output = HeldTurn> + Send>>>,
     is_first: bool,
-    /// Whether the last part took long.
-    was_long: bool,
+    /// Until when it needs turns.
+    long_until: Option<Instant>,
 }
 
 impl StreamTurns {
@@ -71,35 +78,37 @@ impl StreamTurns {
                 users.look_at = 2 * users.known.len();
             }
             let turns = Arc::new(Semaphore::new(self.at_once));
-            let made = Arc::new(StreamUser { turns, is_first_long: AtomicBool::new(false) });
+            let made = Arc::new(StreamUser { turns, first_long_until: Mutex::default() });
             users.known.insert(user.into(), Arc::downgrade(&made));
             made
         });
-        let was_long = user.is_first_long.load(Ordering::Relaxed);
-        StreamTurn { user, of_all: Arc::clone(&self.of_all), waiting: None, is_first: true, was_long }
+        let long_until = *user.first_long_until();
+        StreamTurn { user, of_all: Arc::clone(&self.of_all), waiting: None, is_first: true, long_until }
     }
 }
 
 impl StreamTurn {
-    /// Makes the next part, once there is a turn if the last one took long.
+    /// Makes the next part, once there is a turn if one took long lately.
     pub fn poll<T>(&mut self, context: &mut Context<'_>, part: impl FnOnce(&mut Context<'_>) -> Poll<T>) -> Poll<T> {
-        let _turn = if self.was_long { ready!(self.poll_turn(context)).ok() } else { None };
+        let begun = Instant::now();
+        let needs_turn = self.waiting.is_some() || self.long_until.is_some_and(|until| begun < until);
+        let _turn = if needs_turn { ready!(self.poll_turn(context)).ok() } else { None };
         let begun = Instant::now();
         let polled = part(context);
-        let is_long = begun.elapsed() > SHORT_PART_MAX;
-        // A look that found nothing says nothing about the next part.
-        if is_long || polled.is_ready() {
-            self.was_long = is_long;
-            if std::mem::take(&mut self.is_first) {
-                self.user.is_first_long.store(is_long, Ordering::Relaxed);
+        let now = Instant::now();
+        if now - begun > SHORT_PART_MAX {
+            self.long_until = Some(now + LONG_FOR);
+            if self.is_first {
+                *self.user.first_long_until() = Some(now + FIRST_LONG_FOR);
             }
         }
+        self.is_first &= polled.is_pending();
         polled
     }
 
-    /// Runs a task that sends a stream, as [`background()`] work.
+    /// Runs a task that sends a stream, as background work.
     pub fn run<F: Future>(mut self, sending: F) -> impl Future<Output = F::Output> + use<F> {
-        let mut sending = Box::pin(background(sending));
+        let mut sending = Box::pin(in_background(stream_meter(), sending));
         poll_fn(move |context| self.poll(context, |context| sending.as_mut().poll(context)))
     }
 
@@ -150,14 +159,16 @@ mod tests {
     }
 
     #[test]
-    fn a_look_that_finds_nothing_does_not_make_the_next_part_a_short_one() {
+    fn a_short_part_and_a_look_that_finds_nothing_do_not_make_the_next_part_a_short_one() {
         let turns = StreamTurns::new(1);
         let [mut stream, mut other] = [(); 2].map(|()| turns.of("jane"));
-        assert!(make(&mut stream, true) && make(&mut other, true));
+        assert!(make(&mut stream, true) && make(&mut other, true) && make(&mut stream, false));
         assert!(stream.poll(&mut Context::from_waker(Waker::noop()), |_| Poll::<()>::Pending).is_pending());
         let held = other.poll_turn(&mut Context::from_waker(Waker::noop()));
         assert!(held.is_ready() && !make(&mut stream, false));
-        assert!(!make(&mut turns.of("jane"), false), "so did the first part of the last one");
+        for _ in 0..2 {
+            assert!(!make(&mut turns.of("jane"), false), "the first part of another took long");
+        }
         drop(held);
         assert!(make(&mut stream, false) && make(&mut stream, false));
     }
