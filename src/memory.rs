@@ -8,11 +8,12 @@
 //! The budget is `--memory-limit`, or what the system gives the process: a quarter for objects that are cached for
 //! reads, a quarter for requests in flight and for answers that are built as a whole, another quarter for the objects
 //! that requests are checked against, a thirty-second for bodies that are being read, half for watches, and an eighth
-//! each for changes and for former states that their clients have not read, and for the references to owners that the
-//! garbage collector follows. The shares add up to more than the budget, as they are never all used up. Each control
+//! each for changes and for former states that their clients have not read, for the references to owners that the
+//! garbage collector follows, and for the roles and bindings that are in force. The shares add up to more than the budget, as they are never all used up. Each control
 //! plane beside the main one takes its part of an eighth. The memory of a request is estimated before it begins, from
 //! the number of bytes and values in its body. A request that finds no memory waits in a queue, first come, first
-//! served, for five seconds; then it is answered with 429. A user has at most half of the memory for bodies, for
+//! served, for five seconds; then it is answered with 429. An eighth of the memory for requests is for small ones alone
+//! ([`request_pool`]). A user has at most half of the memory for bodies, for
 //! requests and their answers, for watches and for their changes, and as much is left for others as any user has
 //! ([`fair`]), also while a client is slow to read an answer; a request takes all that it needs once, so that no two
 //! wait for each other. An operation that is larger than the user's share takes all of it; an answer that would take
@@ -23,7 +24,7 @@
 //!
 //! Beside the estimates, the memory that the process really uses counts: near the limit, one
 //! request begins at a time, the view drops the objects that nobody watches, and compiled
-//! definitions are dropped. At the limit, long-running work is ended ([`Memory::is_out`]). If the
+//! schemas that are not in use are dropped. At the limit, long-running work is ended ([`Memory::is_out`]). If the
 //! address space is limited (`ulimit -v`), half of it is counted here: the rest is for the stacks of
 //! threads, and for what the allocator reserves.
 //!
@@ -35,6 +36,7 @@
 //! one leave it an eighth of that; a write beyond that is refused as etcd refuses a write beyond its quota.
 
 pub mod fair;
+mod request_pool;
 
 use std::fs;
 use std::io::Read as _;
@@ -46,6 +48,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::meta::Status;
 use fair::{FairPool, FairUnits};
+use request_pool::RequestPool;
 
 /// How long an operation waits for memory before it is refused.
 const WAIT: Duration = Duration::from_secs(5);
@@ -96,6 +99,12 @@ const REFERENCES_SHARE: usize = 8;
 pub const REFERENCE_BYTES: usize = 160;
 /// An object may have so many of them even if the others take all of their share.
 const REFERENCES_FREE: usize = 16;
+/// For the roles and bindings that are in force.
+const GRANTS_SHARE: usize = 8;
+/// A role or a binding may take so many bytes even if the others take all of their share.
+const GRANT_BYTES_FREE: usize = 4 << 10;
+/// What is small has room until so many times the share is taken.
+const SMALL_TIMES: usize = 2;
 /// For OpenAPI documents that are kept.
 const DOCUMENTS_SHARE: usize = 8;
 /// How many bytes of them are kept at least, whatever the limit is, and at most: the v2 document has about as many as
@@ -119,23 +128,24 @@ const ADDRESSES_SHARE: usize = 2;
 pub struct Memory {
     limit_bytes: usize,
     bodies: FairPool,
-    work: FairPool,
-    listed: FairPool,
-    answered: FairPool,
+    work: RequestPool,
+    listed: RequestPool,
+    answered: RequestPool,
     watches: FairPool,
     changes: FairPool,
     store: Arc<Room>,
     stores_beside: Arc<Room>,
     planes: Arc<Room>,
     references: Arc<Room>,
+    grants: Arc<Room>,
     begun: Instant,
     /// The last measurement: milliseconds since `begun`, shifted, and the percentage of the limit
     /// in use.
     looked: AtomicU64,
 }
 
-/// How many bytes the in-memory databases, the control planes, or the known references to owners of a process may hold
-/// together.
+/// How many bytes the in-memory databases of a process may hold together; so for its control planes, and for what it
+/// knows of all objects.
 #[derive(Debug)]
 pub struct Room {
     bytes_max: usize,
@@ -204,6 +214,13 @@ impl Room {
         self.all().all(|room| room.taken().saturating_add(bytes) <= room.bytes_max)
     }
 
+    /// Whether so many more bytes fit; a few of them fit until more is taken.
+    fn check(&self, bytes: usize, bytes_free: usize) -> Result<(), Full> {
+        let times = if bytes <= bytes_free { SMALL_TIMES } else { 1 };
+        let has_room = self.taken().saturating_add(bytes) <= self.bytes_max.saturating_mul(times);
+        if has_room { Ok(()) } else { Err(Full) }
+    }
+
     pub fn take(self: &Arc<Self>, bytes: usize) -> Portion {
         self.all().for_each(|room| _ = room.taken.fetch_add(bytes, Ordering::Relaxed));
         Portion { room: Arc::clone(self), bytes }
@@ -248,15 +265,16 @@ impl Memory {
         Memory {
             limit_bytes,
             bodies: FairPool::new(limit_bytes / BODIES_SHARE / UNIT_BYTES),
-            work: FairPool::new(limit_bytes / WORK_SHARE / UNIT_BYTES),
-            listed: FairPool::new(limit_bytes / WORK_SHARE / UNIT_BYTES),
-            answered: FairPool::new(limit_bytes / WORK_SHARE / UNIT_BYTES),
+            work: RequestPool::new(limit_bytes / WORK_SHARE),
+            listed: RequestPool::new(limit_bytes / WORK_SHARE),
+            answered: RequestPool::new(limit_bytes / WORK_SHARE),
             watches: FairPool::new(limit_bytes / WATCHES_SHARE / UNIT_BYTES),
             changes: FairPool::new(limit_bytes / CHANGES_SHARE / UNIT_BYTES),
             stores_beside: Room::within(&store, beside_bytes),
             store,
             planes: Room::of(limit_bytes / PLANES_SHARE),
             references: Room::of(limit_bytes / REFERENCES_SHARE),
+            grants: Room::of(limit_bytes / GRANTS_SHARE),
             begun: Instant::now(),
             looked: AtomicU64::new(0),
         }
@@ -307,11 +325,26 @@ impl Memory {
         self.references.take(0)
     }
 
-    /// Whether an object may have so many references to owners; an error if they are many, and those that are known
-    /// have taken the memory for them.
+    /// Whether an object may have so many references to owners; an error if those that are known have taken the memory
+    /// for them, or for a few twice as much.
     pub fn check_references(&self, count: usize) -> Result<(), Full> {
-        let has_room = || self.references.has(count.saturating_mul(REFERENCE_BYTES));
-        if count <= REFERENCES_FREE || has_room() { Ok(()) } else { Err(Full) }
+        self.references.check(count.saturating_mul(REFERENCE_BYTES), REFERENCES_FREE * REFERENCE_BYTES)
+    }
+
+    /// An empty part of the memory for roles and bindings, which grows with those that are in force.
+    pub fn for_grants(&self) -> Portion {
+        self.grants.take(0)
+    }
+
+    /// Whether a role or a binding may take so many bytes; an error if those that are in force have taken the memory
+    /// for them, or for a small one twice as much.
+    pub fn check_grant(&self, bytes: usize) -> Result<(), Full> {
+        self.grants.check(bytes, GRANT_BYTES_FREE)
+    }
+
+    /// How many bytes the roles and bindings that are in force take.
+    pub fn grant_bytes(&self) -> usize {
+        self.grants.taken()
     }
 
     /// How many bytes the known references to owners take.
@@ -349,7 +382,7 @@ impl Memory {
         if bytes > self.limit_bytes / ANSWER_SHARE { Err(Full) } else { self.within(&self.listed, None, bytes).await }
     }
 
-    async fn within(&self, pool: &FairPool, user: Option<&str>, bytes: usize) -> Result<Reservation, Full> {
+    async fn within(&self, pool: &RequestPool, user: Option<&str>, bytes: usize) -> Result<Reservation, Full> {
         let until = Instant::now() + WAIT;
         while !pool.is_idle() && self.is_short() {
             if Instant::now() > until {
@@ -357,7 +390,7 @@ impl Memory {
             }
             sleep(PAUSE).await;
         }
-        pool.take(user, units_for(bytes), until).await.map(Reservation).ok_or(Full)
+        pool.take(user, bytes, until).await.map(Reservation).ok_or(Full)
     }
 
     /// Reserves memory for an answer of so many bytes that is built as a whole; fails at once for
@@ -519,14 +552,21 @@ mod tests {
         }
     }
 
+    /// Larger than what has memory of its own.
+    const LARGE_BYTES: usize = 1 << 20;
+
     #[tokio::test(start_paused = true)]
     async fn what_is_larger_than_all_runs_alone_and_others_wait_their_turn() {
         let memory = Arc::new(Memory::new(1 << 40));
         let huge = memory.within(&memory.work, None, usize::MAX / 2).await.expect("there is all of it");
-        assert_eq!(memory.within(&memory.work, None, 1).await.err(), Some(Full), "it waits, then it is refused");
+        assert_eq!(
+            memory.within(&memory.work, None, LARGE_BYTES).await.err(),
+            Some(Full),
+            "it waits, then it is refused"
+        );
         let waiting = tokio::spawn({
             let memory = Arc::clone(&memory);
-            async move { memory.within(&memory.work, None, 1).await.is_ok() }
+            async move { memory.within(&memory.work, None, LARGE_BYTES).await.is_ok() }
         });
         tokio::task::yield_now().await;
         drop(huge);
@@ -538,7 +578,7 @@ mod tests {
         let memory = Memory::new(1 << 30);
         let jane = Some("jane");
         let huge = memory.for_answer(jane, 1 << 29).await.expect("there is half of it");
-        assert_eq!(memory.for_answer(jane, 1).await.err(), Some(Full), "the user has no more");
+        assert_eq!(memory.for_answer(jane, LARGE_BYTES).await.err(), Some(Full), "the user has no more");
         let others = memory.for_work_on(Some("joe"), b"{}", 1 << 20).await;
         drop((huge, others.expect("there is some for others")));
     }
@@ -551,7 +591,7 @@ mod tests {
         let short_ms = 4_000_u64;
         memory.looked.store((short_ms << 8) | 100, Ordering::Relaxed);
         let began = Instant::now();
-        assert_eq!(memory.within(&memory.work, None, 1).await.err(), Some(Full));
+        assert_eq!(memory.within(&memory.work, None, LARGE_BYTES).await.err(), Some(Full));
         assert!(began.elapsed() >= WAIT && began.elapsed() < WAIT + 2 * PAUSE, "{:?}", began.elapsed());
         drop(all);
     }
@@ -580,6 +620,21 @@ mod tests {
         let selectors_bytes = 40 * WATCH_BYTES;
         let watches: Vec<_> = std::iter::from_fn(|| memory.for_watch(None, selectors_bytes).ok()).collect();
         assert_eq!(watches.len(), LIMIT_BYTES_MIN / WATCHES_SHARE / (41 * WATCH_BYTES));
+    }
+
+    #[test]
+    fn what_is_small_has_room_until_twice_as_much_is_taken() {
+        let memory = Memory::new(LIMIT_BYTES_MIN);
+        let mut taken = memory.for_grants();
+        let bytes_max = LIMIT_BYTES_MIN / GRANTS_SHARE;
+        let check = |bytes: usize| memory.check_grant(bytes).is_ok();
+        assert!(check(bytes_max) && !check(bytes_max + 1));
+        taken.resize(bytes_max);
+        assert!(check(GRANT_BYTES_FREE) && !check(GRANT_BYTES_FREE + 1));
+        taken.resize(2 * bytes_max - 1);
+        assert!(check(1) && !check(2));
+        drop(taken);
+        assert!(check(bytes_max));
     }
 
     #[test]

@@ -34,13 +34,12 @@ fn run(data: &[u8]) {
     let resources: Vec<_> =
         kind.versions.iter().map(|version| DiscoveredResource::custom(Arc::clone(version), false)).collect();
     let documents = [
-        discovery::groups(&resources),
-        discovery::aggregated(false, "v2", &resources),
-        openapi::v3_document(&kind.versions),
-        openapi::v2_document(&kind.versions, Minor::NEWEST),
+        json::encode(&discovery::groups(&resources)),
+        json::encode(&discovery::aggregated(false, "v2", &resources)),
+        openapi::v3_document(kind.versions.iter().cloned(), Minor::NEWEST),
+        openapi::v2_document(kind.versions.iter().cloned(), Minor::NEWEST),
     ];
-    for document in documents {
-        let text = json::encode(&document);
+    for text in documents {
         let again = json::decode(&text).map(|document| json::encode(&document));
         assert_eq!(again, Ok(text), "what is published is JSON, and stays as it is");
     }

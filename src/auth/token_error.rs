@@ -24,7 +24,7 @@ pub enum TokenError {
     Expired,
     #[error("service account token is issued in the future")]
     IssuedInFuture,
-    #[error("token audiences {} is invalid for the target audiences {}", quote_list(own), quote_list(wanted))]
+    #[error("token audiences {} is invalid for the target audiences {}", quoted(own), quoted(wanted))]
     Audience { own: Vec<String>, wanted: Vec<String> },
     /// The claim of this name is missing.
     #[error("{0} claim is missing")]
@@ -72,4 +72,7 @@ pub enum AccountError {
     /// The stored object can't be read.
     #[error("{0}")]
     Unreadable(String),
+}
+fn quoted(texts: &[String]) -> String {
+    quote_list(texts.iter().map(String::as_str))
 }

@@ -61,6 +61,11 @@ impl UserInfo {
         format!("system:serviceaccount:{namespace}:{name}")
     }
 
+    /// The namespace and the name in the user name of a service account, whether or not there may be such names.
+    pub fn account_of(user: &str) -> Option<(&str, &str)> {
+        user.strip_prefix("system:serviceaccount:")?.rsplit_once(':')
+    }
+
     /// The namespace and the name of the service account that the user is, if it is one.
     pub fn account(&self) -> Option<(&str, &str)> {
         let (namespace, name) = self.name.strip_prefix("system:serviceaccount:")?.split_once(':')?;

@@ -251,7 +251,7 @@ impl Planes {
         let Some(from) = from else {
             let storage = Storage::open(&config).await?;
             let issuer = Arc::new(users.kept_token_issuer(&storage, None).await.map_err(told)?);
-            let (authorizer, policy) = users.authorizer(&storage, minor, None);
+            let (authorizer, policy) = users.authorizer((&storage, &config.memory), minor, None);
             let definitions = self.main.registry.definitions.beside();
             let registry = self.server.registry(storage, definitions, policy, Arc::clone(&authorizer), clock);
             return Ok(Origin { registry: Arc::new(registry), issuer, authorizer });
@@ -264,7 +264,7 @@ impl Planes {
         let deferred = OnceCell::new_with(from.registry.deferred.initialized().then_some(()));
         let storage = from.registry.storage.fork(&config, &SECRET_NAMES).await?;
         let issuer = Arc::new(users.kept_token_issuer(&storage, Some(&from.issuer)).await.map_err(told)?);
-        let (authorizer, policy) = users.authorizer(&storage, minor, known);
+        let (authorizer, policy) = users.authorizer((&storage, &config.memory), minor, known);
         let registry = self.server.registry(storage, definitions, policy, Arc::clone(&authorizer), clock);
         Ok(Origin { registry: Arc::new(Registry { deferred, ..registry }), issuer, authorizer })
     }

@@ -68,11 +68,11 @@ impl Server {
         let storage = Storage::open(&self.store).await?;
         let credentials = self.credentials.load(&storage, address).await?;
         self.users.tell_if_open();
-        let (authorizer, policy) = self.users.authorizer(&storage, self.runtime_config.minor(), None);
+        let (authorizer, policy) =
+            self.users.authorizer((&storage, &self.store.memory), self.runtime_config.minor(), None);
         let url = format!("https://{}", reachable(address));
         let issuer = Arc::new(self.users.token_issuer(&storage).await?);
-        let definitions = Definitions::new(&self.runtime_config);
-        let clock = self.store.clock.clone();
+        let (definitions, clock) = (Definitions::new(&self.runtime_config), self.store.clock.clone());
         let registry = Arc::new(self.registry(storage.clone(), definitions, policy, authorizer.clone(), clock));
         let tokens = Arc::new(self.users.tokens(&registry, &issuer)?);
         let begin = Arc::new(Notify::new());

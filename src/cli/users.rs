@@ -12,6 +12,7 @@ use crate::auth::{
     AlwaysAllow, AlwaysDeny, Authorizer, Chain, ChainMember, Figures, Masters, NamedAuthorizer, NoSigningKey,
     SigningKey, TokenFile, TokenFileError, TokenIssuer, Tokens, VerifyingKey,
 };
+use crate::memory::Memory;
 use crate::meta::minor::Minor;
 use crate::registry::{Current, Registry, StoredAccounts, StoredNodes, StoredPolicy};
 use crate::store::{Storage, StoreError};
@@ -108,14 +109,14 @@ impl Users {
     /// needed. For a copy, `known` is the state that its origin had loaded.
     pub fn authorizer(
         &self,
-        storage: &Storage,
+        (storage, memory): (&Storage, &Memory),
         minor: Minor,
         known: Option<Current>,
     ) -> (Arc<dyn Authorizer>, Option<Arc<StoredPolicy>>) {
         let policy = self.needs_roles().then(|| {
             Arc::new(match known {
-                Some(known) => StoredPolicy::beginning_with(known, storage.clone()),
-                None => StoredPolicy::new(storage.clone()),
+                Some(known) => StoredPolicy::beginning_with(known, storage.clone(), memory),
+                None => StoredPolicy::new(storage.clone(), memory),
             })
         });
         let decides = |mode: &AuthorizationMode| -> Option<Arc<dyn Authorizer>> {
@@ -292,7 +293,7 @@ mod tests {
             let arguments = ["skiff", &format!("--authorization-mode={modes}")];
             let matches = Users::augment_args(Command::new("skiff")).get_matches_from(arguments);
             let users = Users::from_arg_matches(&matches).expect("they are arguments");
-            let (_, policy) = users.authorizer(&storage, Minor::NEWEST, None);
+            let (_, policy) = users.authorizer((&storage, &Memory::of_system()), Minor::NEWEST, None);
             assert_eq!(policy.is_some(), expected, "{modes}");
         }
     }

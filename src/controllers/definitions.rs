@@ -1,7 +1,8 @@
 //! Definitions: names are accepted, definitions established, and those being deleted emptied; the APIServices of their
 //! versions are seen to.
 
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -15,15 +16,37 @@ use super::queue::{Progress, Queue};
 use crate::crd::definition::Condition;
 use crate::crd::names::{self, condition};
 use crate::crd::strategy::CLEANUP_FINALIZER;
-use crate::crd::{Definition, approval, definition};
-use crate::meta::Status;
+use crate::crd::{Definition, Names, approval, definition};
+use crate::meta::{Revision, Status};
 use crate::registry::{ListRequest, Registry, Subresource, Target};
 use crate::store::{At, ChangeEvent, Moment, Stored};
 use crate::value::{Value, json};
 
 /// Decides on definitions, and empties those that are being deleted.
 pub(super) struct Definitions {
-    pub registry: Arc<Registry>,
+    registry: Arc<Registry>,
+    /// By group.
+    known: Mutex<HashMap<String, KnownGroup>>,
+}
+
+/// The definitions of a group, by name, as they were when they were read last: a definition is decoded again only if it
+/// has changed, or if there is something left to do.
+type KnownGroup = BTreeMap<Arc<str>, KnownDefinition>;
+
+struct KnownDefinition {
+    revision: Revision,
+    accepted: Names,
+    /// Whether nothing is left to do until it changes.
+    is_settled: bool,
+}
+
+impl KnownDefinition {
+    fn of(definition: &Definition, revision: Revision) -> Self {
+        let accepted = definition.status.accepted_names.clone();
+        let has_names = definition.spec.names == accepted && definition.is_true("Established");
+        let is_recorded = || approval::record(definition, "").is_none();
+        KnownDefinition { revision, accepted, is_settled: has_names && !definition.is_being_deleted() && is_recorded() }
+    }
 }
 
 /// A key is a group: names only conflict within a group, so a change is handled without reading the definitions of
@@ -53,7 +76,7 @@ impl Controller for Definitions {
         let snapshot = self.registry.storage.snapshot(&collection, At::Newest).await;
         let snapshot = snapshot.map_err(|_| failed(&"definitions can't be read"))?;
         let stored: Vec<_> = snapshot.range("", None).filter(|stored| group_of(&stored.key) == group).collect();
-        let synced = sync_group(&self.registry, &stored).await;
+        let synced = self.sync_group(group, &stored).await;
         let registered = self.registry.register_versions(group).await;
         synced.and_then(|progress| registered.map(|()| progress))
     }
@@ -64,31 +87,74 @@ fn group_of(name: &str) -> &str {
     name.split_once('.').map_or("", |(_, group)| group)
 }
 
-/// Advances the definitions of a group as far as possible; one that can't be written does not hold up the others.
-async fn sync_group(registry: &Arc<Registry>, stored: &[&Arc<Stored>]) -> Result<Progress, Status> {
-    let mut definitions = stored.iter().map(|stored| decode(stored)).collect::<Result<Vec<_>, _>>()?;
-    let (mut progress, mut failed) = (Progress::Done, FirstError::default());
-    for at in 0..definitions.len() {
-        let advanced = advance(registry, &mut definitions, at).await;
-        progress = sooner(progress, failed.keep(advanced).unwrap_or(Progress::Done));
+impl Definitions {
+    pub fn new(registry: Arc<Registry>) -> Self {
+        Definitions { registry, known: Mutex::default() }
     }
-    failed.end()?;
-    Ok(progress)
+
+    fn known(&self) -> MutexGuard<'_, HashMap<String, KnownGroup>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Advances the definitions of a group as far as possible; one that can't be written does not hold up the others.
+    async fn sync_group(&self, group: &str, stored: &[&Arc<Stored>]) -> Result<Progress, Status> {
+        // A group is handled once at a time.
+        let before = self.known().remove(group).unwrap_or_default();
+        let mut known = known_of(before, stored)?;
+        let (mut progress, mut failed) = (Progress::Done, FirstError::default());
+        for stored in stored {
+            if known.get(&stored.key).is_some_and(|known| known.is_settled) {
+                continue;
+            }
+            let (advanced, accepted) = advance(&self.registry, decode(stored)?, &known).await;
+            if let Some(known) = known.get_mut(&stored.key) {
+                known.accepted = accepted;
+            }
+            progress = sooner(progress, failed.keep(advanced).unwrap_or(Progress::Done));
+        }
+        if !known.is_empty() {
+            self.known().insert(group.to_owned(), known);
+        }
+        failed.end()?;
+        Ok(progress)
+    }
 }
 
-/// Advances one of the definitions of a group as far as possible.
-async fn advance(registry: &Arc<Registry>, definitions: &mut [Definition], at: usize) -> Result<Progress, Status> {
-    let now = crate::meta::time::format_seconds(registry.clock.now());
-    if let Some(decided) = names::accept(&definitions[at], definitions.iter(), &now) {
-        definitions[at] = write(registry, decided).await?;
+/// What is known of the definitions of a group, after those that have changed were read.
+fn known_of(mut before: KnownGroup, stored: &[&Arc<Stored>]) -> Result<KnownGroup, Status> {
+    let mut known = KnownGroup::default();
+    for stored in stored {
+        let same = before.remove(&stored.key).filter(|known| known.revision == stored.revision);
+        let definition = match same {
+            Some(same) => same,
+            None => KnownDefinition::of(&decode(stored)?, stored.revision),
+        };
+        known.insert(Arc::clone(&stored.key), definition);
     }
-    if let Some(established) = names::establish(&definitions[at], &now) {
-        definitions[at] = write(registry, established).await?;
-    }
-    if let Some(recorded) = approval::record(&definitions[at], &now) {
-        definitions[at] = write(registry, recorded).await?;
-    }
-    finalize(registry, &definitions[at], &now).await
+    Ok(known)
+}
+
+/// Advances one of the definitions of a group as far as possible; returns the names that it has then.
+async fn advance(
+    registry: &Arc<Registry>,
+    mut definition: Definition,
+    group: &KnownGroup,
+) -> (Result<Progress, Status>, Names) {
+    let advanced = async {
+        let now = crate::meta::time::format_seconds(registry.clock.now());
+        let in_group = group.values().map(|known| &known.accepted);
+        if let Some(decided) = names::accept(&definition, in_group, &now) {
+            definition = write(registry, decided).await?;
+        }
+        if let Some(established) = names::establish(&definition, &now) {
+            definition = write(registry, established).await?;
+        }
+        if let Some(recorded) = approval::record(&definition, &now) {
+            definition = write(registry, recorded).await?;
+        }
+        finalize(registry, &definition, &now).await
+    };
+    (advanced.await, definition.status.accepted_names)
 }
 
 /// The progress of two definitions: that of the one that must be handled again first.
@@ -263,9 +329,44 @@ mod tests {
             let definition = if plural == "as" { oversized(definition) } else { definition };
             store(&registry, DEFINITIONS, &format!("{plural}.g.io"), &definition).await;
         }
-        let definitions = Definitions { registry: Arc::clone(&registry) };
+        let definitions = Definitions::new(Arc::clone(&registry));
         assert!(definitions.reconcile(&"g.io".to_owned()).await.is_err());
         let stored = registry.storage.get(&DEFINITIONS.collection(), "bs.g.io").await.expect("the store works");
         assert!(decode(&stored.expect("it is there")).is_ok_and(|definition| definition.is_true("Established")));
+    }
+
+    #[tokio::test]
+    async fn a_definition_that_has_not_changed_is_not_decoded_again() {
+        let registry = fixture::registry().await;
+        let register = async |plural: &str| {
+            let definition = read(&format!(
+                "{{metadata: {{name: {plural}.g.io}}, spec: {{group: g.io, scope: Namespaced, names: {{plural: {plural}, kind: \
+                 K{plural}}}, versions: [{{name: v1, served: true, storage: true, schema: {{openAPIV3Schema: {{type: object}}}}}}]}}}}"
+            ));
+            registry.register(definition).await.expect("it is valid");
+        };
+        let definitions = Definitions::new(Arc::clone(&registry));
+        let decoded = async || {
+            let before = json::tally::decoded();
+            definitions.reconcile(&"g.io".to_owned()).await.expect("nothing stands in the way");
+            json::tally::decoded() - before
+        };
+        for plural in ["as", "bs", "cs"] {
+            register(plural).await;
+        }
+        decoded().await;
+        assert_eq!((decoded().await, decoded().await), (3, 0), "each was written");
+        register("ds").await;
+        let few = decoded().await;
+        assert!(few < 12, "{few}");
+        assert_eq!((decoded().await, decoded().await), (1, 0));
+        register("as").await;
+        decoded().await;
+        assert_eq!(decoded().await, 0);
+        let is_established = async |plural: &str| {
+            let stored = registry.storage.get(&DEFINITIONS.collection(), &format!("{plural}.g.io")).await;
+            decode(&stored.expect("the store works").expect("it is there")).is_ok_and(|it| it.is_true("Established"))
+        };
+        assert!(is_established("as").await && is_established("ds").await);
     }
 }

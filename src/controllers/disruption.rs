@@ -20,11 +20,11 @@ use super::reconcile::Reconciler;
 use super::selector_text::go_selector;
 use super::workload::{ControllerContext, Running};
 use crate::kinds::pod_object::eviction;
-use crate::meta::selector::LabelSelector;
+use crate::meta::selector::{LabelSelector, PackedLabels};
 use crate::meta::{Revision, Status};
 use crate::object;
 use crate::registry::Subresource;
-use crate::store::{ChangeEvent, Collection, SortedLabels, Stored};
+use crate::store::{ChangeEvent, Collection, Stored};
 use crate::value::{Map, Value, go_quote, json};
 use crate::work;
 
@@ -94,18 +94,18 @@ impl KnownBudgets {
 /// A pod in a namespace with budgets.
 struct KnownPod {
     /// At its last change that was noted.
-    labels: Box<SortedLabels>,
+    labels: PackedLabels,
     /// What it was when a budget covered it, and at which revision.
     seen: Option<(Revision, Arc<CoveredPod>)>,
 }
 
 impl KnownPod {
     fn new(stored: &Stored) -> Self {
-        KnownPod { labels: stored.sorted_labels().into(), seen: None }
+        KnownPod { labels: stored.sorted_labels().clone(), seen: None }
     }
 
     fn is_selected_by(&self, selector: &LabelSelector) -> bool {
-        selector.matches(&*self.labels)
+        selector.matches(&self.labels)
     }
 
     /// What matters of the pod in this state.

@@ -53,7 +53,7 @@ pub fn start(
 fn run(registry: &Arc<Registry>, switches: Switches, nodes: &NodePlan, authority: &Authority) -> JoinSet<()> {
     let mut running = JoinSet::new();
     let own = || Arc::clone(registry);
-    keep(&mut running, own(), |registry| Definitions { registry });
+    keep(&mut running, own(), Definitions::new);
     if switches.is_on(ControllerName::Namespaces) {
         keep(&mut running, own(), |registry| Namespaces { registry });
     }

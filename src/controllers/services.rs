@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::client::{Client, Kind, NODES, PODS, is_going, key_of, place, time_at};
 use super::{conditions, pods};
 use crate::meta::Status;
-use crate::meta::selector::LabelSelector;
+use crate::meta::selector::{Labels as _, PackedLabels};
 use crate::object;
 use crate::store::{ChangeEvent, Stored};
 use crate::value::{Value, json};
@@ -39,7 +39,7 @@ struct ServiceIndex {
 type Label = (String, String, String);
 
 struct KnownService {
-    selector: LabelSelector,
+    selector: PackedLabels,
     label: Label,
     pods: BTreeSet<Arc<str>>,
     /// Whether the pods that existed before it have been searched for.
@@ -75,7 +75,7 @@ impl Services {
         let keys = match known {
             Some(keys) => keys,
             None => {
-                let is_selected = |stored: &Stored| selector.matches(stored.sorted_labels());
+                let is_selected = |stored: &Stored| selector.are_among(stored.sorted_labels());
                 let pods = client.stored(PODS, service.str_at(&["metadata", "namespace"]), is_selected).await?;
                 let keys: Vec<Arc<str>> = pods.iter().map(|pod| Arc::clone(&pod.key)).collect();
                 self.index().complete(&key, keys.iter().cloned());
@@ -86,7 +86,7 @@ impl Services {
         let mut members = Vec::new();
         for key in keys {
             let Some(pod) = client.get(PODS, &key).await? else { continue };
-            if !selector.matches(&pod.at(&["metadata", "labels"])) {
+            if !selector.are_among(&pod.at(&["metadata", "labels"])) {
                 continue;
             }
             let node = pod.str_at(&["spec", "nodeName"]);
@@ -149,12 +149,12 @@ impl ServiceIndex {
             }
         }
         let namespace = key.split_once('/').map_or("", |(namespace, _)| namespace);
-        let labels = pod.into_iter().flat_map(Stored::labels);
-        let labels = labels.map(|(name, value)| (namespace.to_owned(), name.to_owned(), value.to_owned()));
-        let candidates: Vec<String> = labels.filter_map(|label| self.by_label.get(&label)).flatten().cloned().collect();
+        let labels = pod.map(Stored::sorted_labels).cloned().unwrap_or_default();
+        let named = labels.pairs().map(|(name, value)| (namespace.to_owned(), name.to_owned(), value.to_owned()));
+        let candidates: Vec<String> = named.filter_map(|label| self.by_label.get(&label)).flatten().cloned().collect();
         for service in candidates {
             let Some(known) = self.services.get_mut(&service) else { continue };
-            if known.selector.matches(pod.map_or(&[][..], Stored::sorted_labels)) {
+            if known.selector.are_among(&labels) {
                 known.pods.insert(Arc::clone(key));
                 self.members.entry(Arc::clone(key)).or_default().insert(service.clone());
                 about.insert(service);
@@ -181,13 +181,9 @@ impl ServiceIndex {
 }
 
 /// The selector of a service; `None` if its endpoints are managed by its author.
-pub(super) fn selector(service: &Value) -> Option<LabelSelector> {
-    let labels =
-        service.at(&["spec", "selector"]).filter(|labels| labels.as_object().is_some_and(|it| !it.is_empty()))?;
-    if service.str_at(&["spec", "type"]) == "ExternalName" {
-        return None;
-    }
-    LabelSelector::decode(&object! { "matchLabels" => labels.clone() }).ok()
+pub(super) fn selector(service: &Value) -> Option<PackedLabels> {
+    let labels = service.at(&["spec", "selector"]).and_then(Value::as_object).filter(|labels| !labels.is_empty())?;
+    (service.str_at(&["spec", "type"]) != "ExternalName").then(|| PackedLabels::from(labels))
 }
 
 /// A pod behind a service.

@@ -71,24 +71,25 @@ impl Documents {
     /// have more than `bytes_max` bytes; the last one stays, however large it is.
     ///
     /// It is built outside of the lock, as that may take long and the request may be ended meanwhile.
-    pub async fn get(
+    /// Errors: those of `made`, which makes it.
+    pub async fn get<E>(
         &self,
         (name, hash): (&str, &str),
         bytes_max: usize,
-        make: impl FnOnce() -> Vec<u8>,
-    ) -> Arc<CachedDocument> {
+        made: impl Future<Output = Result<Vec<u8>, E>>,
+    ) -> Result<Arc<CachedDocument>, E> {
         let place = self.locked().place(name, hash);
         if let Some(document) = place.get() {
-            return Arc::clone(document);
+            return Ok(Arc::clone(document));
         }
         // Short requests must not wait for a permit until it is built.
         patience::make_room();
-        let document = place.get_or_init(|| async { Arc::new(CachedDocument::new(make())) }).await;
+        let document = place.get_or_try_init(|| async { Ok(Arc::new(CachedDocument::new(made.await?))) }).await?;
         let mut kept = self.locked();
         // Others may have been asked for while it was built.
         kept.known_place(name, hash);
         kept.make_room(bytes_max);
-        Arc::clone(document)
+        Ok(Arc::clone(document))
     }
 
     fn locked(&self) -> MutexGuard<'_, KeptDocuments> {
@@ -150,6 +151,7 @@ impl KeptDocument {
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
+    use std::convert::Infallible;
     use std::pin::pin;
 
     use futures_util::FutureExt as _;
@@ -159,15 +161,33 @@ mod tests {
 
     const ENDLESS: usize = usize::MAX;
 
+    async fn get(
+        documents: &Documents,
+        of: (&str, &str),
+        bytes_max: usize,
+        make: impl FnOnce() -> Vec<u8>,
+    ) -> Arc<CachedDocument> {
+        let Ok(document) = documents.get(of, bytes_max, async { Ok::<_, Infallible>(make()) }).await;
+        document
+    }
+
+    #[tokio::test]
+    async fn a_document_that_can_not_be_made_is_made_by_the_next_one() {
+        let documents = Documents::default();
+        let failed = documents.get(("v2", "a"), ENDLESS, async { Err("no memory") }).await;
+        assert_eq!(failed.err(), Some("no memory"));
+        assert_eq!(&*get(&documents, ("v2", "a"), ENDLESS, || b"{}".to_vec()).await.bytes, b"{}");
+    }
+
     #[tokio::test]
     async fn a_document_is_made_and_compressed_once_for_all_answers() {
         let documents = Documents::default();
-        let first = documents.get(("v2", "a"), ENDLESS, || b"{}".repeat(1_000)).await;
-        let again = documents.get(("v2", "a"), ENDLESS, || panic!("it is known")).await;
+        let first = get(&documents, ("v2", "a"), ENDLESS, || b"{}".repeat(1_000)).await;
+        let again = get(&documents, ("v2", "a"), ENDLESS, || panic!("it is known")).await;
         assert_eq!((first.bytes.as_ptr(), &first.tag), (again.bytes.as_ptr(), &again.tag));
         let (one, other) = (first.compressed().await, again.compressed().await);
         assert_eq!(one.expect("it is compressed").as_ptr(), other.expect("it is compressed").as_ptr());
-        let changed = documents.get(("v2", "b"), ENDLESS, || b"[]".repeat(1_000)).await;
+        let changed = get(&documents, ("v2", "b"), ENDLESS, || b"[]".repeat(1_000)).await;
         assert_ne!(changed.tag, first.tag);
     }
 
@@ -175,12 +195,12 @@ mod tests {
     async fn who_asks_for_a_document_that_is_being_built_waits_for_it() {
         let documents = Documents::default();
         let mut waiting: Vec<_> = (0..30)
-            .map(|_| Box::pin(documents.get(("v2", "a"), ENDLESS, || panic!("somebody else builds it"))))
+            .map(|_| Box::pin(get(&documents, ("v2", "a"), ENDLESS, || panic!("somebody else builds it"))))
             .collect();
-        let first = documents.get(("v2", "a"), ENDLESS, || {
+        let first = get(&documents, ("v2", "a"), ENDLESS, || {
             assert!(waiting.iter_mut().all(|waiting| waiting.now_or_never().is_none()));
             // Another one is no reason to wait.
-            let other = documents.get(("v3", "a"), ENDLESS, || b"[]".to_vec()).now_or_never();
+            let other = get(&documents, ("v3", "a"), ENDLESS, || b"[]".to_vec()).now_or_never();
             assert!(other.is_some());
             b"{}".to_vec()
         });
@@ -194,9 +214,9 @@ mod tests {
     async fn a_document_whose_request_is_ended_is_built_by_the_next_one() {
         let documents = Documents::default();
         let share = Processor::default().share("jane", "a kind", ExpectedWork::Short);
-        let mut next = pin!(documents.get(("v2", "a"), ENDLESS, || b"{}".to_vec()));
+        let mut next = pin!(get(&documents, ("v2", "a"), ENDLESS, || b"{}".to_vec()));
         let ended = metered(&share, async {
-            let first = documents.get(("v2", "a"), ENDLESS, || {
+            let first = get(&documents, ("v2", "a"), ENDLESS, || {
                 assert!(next.as_mut().now_or_never().is_none());
                 share.cancel();
                 (0..u64::MAX).for_each(|_| crate::work::step());
@@ -218,7 +238,7 @@ mod tests {
                     built.set(built.get() + 1);
                     vec![b'x'; bytes]
                 };
-                documents.get((name, "h"), 100, make).await;
+                get(&documents, (name, "h"), 100, make).await;
             }
             built.get()
         };
@@ -235,7 +255,7 @@ mod tests {
     async fn of_one_name_few_documents_are_kept() {
         let documents = Documents::default();
         for hash in ["a", "b", "c", "d", "a", "e"] {
-            documents.get(("v2", hash), ENDLESS, Vec::new).await;
+            get(&documents, ("v2", hash), ENDLESS, Vec::new).await;
         }
         let hashes: Vec<String> = documents.locked().by_name["v2"].iter().map(|kept| kept.hash.clone()).collect();
         assert_eq!(hashes, ["a", "c", "d", "e"]);

@@ -46,6 +46,8 @@ const ROOT_PATHS: [&str; 11] = [
 struct DocumentedVersion {
     version: Arc<ServedVersion>,
     resource: Arc<Resource>,
+    /// Its index among the versions of its resource.
+    at: usize,
     /// Changes whenever the definition does.
     mark: String,
 }
@@ -98,14 +100,14 @@ async fn document(app: &App, exchange: &Exchange, target: &Target) -> Result<Res
                 None => not_found(),
             }
         }
-        Target::OpenApiV2 => open_api_v2(app, exchange, &served).await,
+        Target::OpenApiV2 => Box::pin(open_api_v2(app, exchange, &served)).await?,
         Target::OpenApiV3Index => {
             let documents = v3_documents(&served, app.registry.definitions.minor);
             let index = documents.iter().map(|(path, document)| (path.as_str(), document.hash()));
             // As recorded: the content type is text, and there is no tag.
             answer::text(exchange, 200, json::encode_to_string(&openapi::v3_index(index)))
         }
-        Target::OpenApiV3(path) => open_api_v3(app, exchange, &served, path).await,
+        Target::OpenApiV3(path) => Box::pin(open_api_v3(app, exchange, &served, path)).await?,
         _ => not_found(),
     })
 }
@@ -229,48 +231,107 @@ fn typed(mut response: Response<Body>, content_type: &'static str) -> Response<B
     response
 }
 
-/// A document, built unless it is kept.
-async fn kept(app: &App, name: &str, hash: &str, make: impl FnOnce() -> Vec<u8>) -> Arc<CachedDocument> {
-    app.documents.get((name, hash), app.registry.memory.documents_bytes_max(), make).await
+/// The length of the paths of a version in a document, in bytes: more than most have.
+const PATHS_BYTES: usize = 64 << 10;
+/// How much memory a definition takes while its schemas are published, as a multiple of its text.
+const PUBLISHED_TIMES: usize = 12;
+
+/// How much memory it takes to build a document of these versions, beside what built-in kinds take: its text is there
+/// twice for a moment, and each definition is read by itself.
+fn building_bytes<'s>(versions: impl IntoIterator<Item = &'s DocumentedVersion>) -> usize {
+    let (mut text_bytes, mut largest_bytes) = (0, 0);
+    let mut last = None;
+    for one in versions {
+        let Some(definition) = &one.resource.definition else { continue };
+        text_bytes += PATHS_BYTES;
+        if last.replace(Arc::as_ptr(&one.resource)) != Some(Arc::as_ptr(&one.resource)) {
+            text_bytes += definition.text_bytes;
+            largest_bytes = largest_bytes.max(definition.text_bytes);
+        }
+    }
+    2 * text_bytes.min(openapi::DOCUMENT_BYTES_MAX) + PUBLISHED_TIMES * largest_bytes
 }
 
-async fn open_api_v2(app: &App, exchange: &Exchange, served: &[DocumentedVersion]) -> Response<Body> {
+/// The versions with their schemas. Those that are made for this are dropped with the last version of their resource.
+fn with_schemas<'s>(
+    versions: impl IntoIterator<Item = &'s DocumentedVersion>,
+) -> impl Iterator<Item = Arc<ServedVersion>> {
+    let mut own: Option<(&Arc<Resource>, Vec<Arc<ServedVersion>>)> = None;
+    versions.into_iter().map(move |one| {
+        if let Some((of, versions)) = &own
+            && Arc::ptr_eq(of, &one.resource)
+        {
+            return Arc::clone(&versions[one.at]);
+        }
+        own = None;
+        if one.resource.definition.is_none() || one.resource.has_schemas() {
+            return Arc::clone(&one.version);
+        }
+        let (_, versions) = own.insert((&one.resource, one.resource.without_schemas().versions));
+        Arc::clone(&versions[one.at])
+    })
+}
+
+/// A document, built unless it is kept.
+///
+/// Errors: 429 if there are not so many bytes of memory to build it.
+async fn kept(
+    (app, exchange): (&App, &Exchange),
+    (name, hash): (&str, &str),
+    building_bytes: usize,
+    make: impl FnOnce() -> Vec<u8>,
+) -> Result<Arc<CachedDocument>, Status> {
+    let memory = &app.registry.memory;
+    let made = async {
+        if building_bytes > 0 {
+            exchange.reserve_answer(memory, building_bytes).await?;
+        }
+        Ok(make())
+    };
+    app.documents.get((name, hash), memory.documents_bytes_max(), made).await
+}
+
+async fn open_api_v2(app: &App, exchange: &Exchange, served: &[DocumentedVersion]) -> Result<Response<Body>, Status> {
     let Some(encoding) = negotiate::open_api_v2(&exchange.accept) else {
-        return without_content(StatusCode::NOT_ACCEPTABLE, &V2_VARY);
+        return Ok(without_content(StatusCode::NOT_ACCEPTABLE, &V2_VARY));
     };
     let hash = served.iter().map(|served| served.mark.as_str()).collect::<Vec<_>>().join(",");
-    let document = || {
-        let versions = served.iter().filter(|served| served.version.served);
-        let versions: Vec<_> = versions.map(|served| Arc::clone(&served.version)).collect();
-        openapi::v2_document(&versions, app.registry.definitions.minor)
-    };
+    let versions = || served.iter().filter(|served| served.version.served);
+    let make = || openapi::v2_document(with_schemas(versions()), app.registry.definitions.minor);
+    let building_bytes = building_bytes(versions());
     if encoding == Encoding::Protobuf {
-        let make = || protobuf::encode(&protobuf::messages::OPEN_API_V2, &document());
-        let document = kept(app, "v2-protobuf", &hash, make).await;
-        return tagged(exchange, negotiate::OPEN_API_V2_PROTOBUF, &document, &V2_VARY).await;
+        let make = || protobuf::encode_json(&protobuf::messages::OPEN_API_V2, &make());
+        let document = kept((app, exchange), ("v2-protobuf", &hash), building_bytes, make).await?;
+        return Ok(tagged(exchange, negotiate::OPEN_API_V2_PROTOBUF, &document, &V2_VARY).await);
     }
-    let document = kept(app, "v2", &hash, || json::encode(&document())).await;
-    tagged(exchange, Encoding::Json.content_type(), &document, &V2_VARY).await
+    let document = kept((app, exchange), ("v2", &hash), building_bytes, make).await?;
+    Ok(tagged(exchange, Encoding::Json.content_type(), &document, &V2_VARY).await)
 }
 
-async fn open_api_v3(app: &App, exchange: &Exchange, served: &[DocumentedVersion], path: &str) -> Response<Body> {
+async fn open_api_v3(
+    app: &App,
+    exchange: &Exchange,
+    served: &[DocumentedVersion],
+    path: &str,
+) -> Result<Response<Body>, Status> {
     let minor = app.registry.definitions.minor;
     let documents = v3_documents(served, minor);
-    let Some(document) = documents.get(path) else { return without_content(StatusCode::NOT_FOUND, &[]) };
+    let Some(document) = documents.get(path) else { return Ok(without_content(StatusCode::NOT_FOUND, &[])) };
     if negotiate::open_api_v3(&exchange.accept).is_none() {
-        return without_content(StatusCode::NOT_ACCEPTABLE, &V3_VARY);
+        return Ok(without_content(StatusCode::NOT_ACCEPTABLE, &V3_VARY));
     }
     let hash = document.hash();
     let made = match document {
         V3Document::Discovery { path: discovery, .. } => {
-            kept(app, path, hash, || json::encode(&openapi::v3_discovery_document(discovery, minor))).await
+            kept((app, exchange), (path, hash), 0, || openapi::v3_discovery_document(discovery, minor)).await?
         }
         V3Document::Versions { versions, .. } => {
-            let served: Vec<_> = versions.iter().filter(|version| version.served).cloned().collect();
-            if served.is_empty() {
-                return without_content(StatusCode::OK, &[]);
+            let versions = || versions.iter().copied().filter(|one| one.version.served);
+            if versions().next().is_none() {
+                return Ok(without_content(StatusCode::OK, &[]));
             }
-            kept(app, path, hash, || json::encode(&openapi::v3_document(&served))).await
+            let make = || openapi::v3_document(with_schemas(versions()), minor);
+            kept((app, exchange), (path, hash), building_bytes(versions()), make).await?
         }
     };
     // DIFFERS: clients that accept only protobuf get JSON, too.
@@ -281,21 +342,21 @@ async fn open_api_v3(app: &App, exchange: &Exchange, served: &[DocumentedVersion
             moved.headers_mut().insert(header::LOCATION, location);
         }
         add_tag(&mut moved, &made.tag);
-        return moved;
+        return Ok(moved);
     }
-    tagged(exchange, content_type, &made, &V3_VARY).await
+    Ok(tagged(exchange, content_type, &made, &V3_VARY).await)
 }
 
 /// A v3 document before it is built. Clients cache documents by the hash. Another version of the server has other
 /// documents, so the server's version is part of the hash.
-enum V3Document {
+enum V3Document<'s> {
     /// For a group and version; empty if the version is declared but not served.
-    Versions { hash: String, versions: Vec<Arc<ServedVersion>> },
+    Versions { hash: String, versions: Vec<&'s DocumentedVersion> },
     /// For a path of discovery.
     Discovery { hash: String, path: openapi::DiscoveryPath },
 }
 
-impl V3Document {
+impl V3Document<'_> {
     fn hash(&self) -> &str {
         match self {
             V3Document::Versions { hash, .. } | V3Document::Discovery { hash, .. } => hash,
@@ -304,16 +365,15 @@ impl V3Document {
 }
 
 /// The v3 documents, by their paths.
-fn v3_documents(served: &[DocumentedVersion], minor: Minor) -> BTreeMap<String, V3Document> {
+fn v3_documents(served: &[DocumentedVersion], minor: Minor) -> BTreeMap<String, V3Document<'_>> {
     let hash_of = |marks: &str| openapi::etag(format!("{}:{marks}", version_of(minor)).as_bytes());
-    let mut by_path: BTreeMap<String, (String, Vec<Arc<ServedVersion>>)> = BTreeMap::new();
+    let mut by_path: BTreeMap<String, (String, Vec<&DocumentedVersion>)> = BTreeMap::new();
     for one in served {
         let (marks, versions) = by_path.entry(document_path(&one.version)).or_default();
         marks.push_str(&one.mark);
-        versions.push(Arc::clone(&one.version));
+        versions.push(one);
     }
-    let versions: Vec<_> = served.iter().map(|one| Arc::clone(&one.version)).collect();
-    let discovery = openapi::discovery_paths(&versions)
+    let discovery = openapi::discovery_paths(served.iter().map(|one| &*one.version))
         .into_iter()
         .map(|path| (path.path.clone(), V3Document::Discovery { hash: hash_of(&path.path), path }));
     let of_versions = by_path
@@ -336,13 +396,14 @@ async fn served(app: &App) -> Result<Vec<DocumentedVersion>, Status> {
             continue;
         }
         // A kind in two groups is stored in one of them; another resource serves it in the other.
-        let own = |version: &&Arc<ServedVersion>| version.group == resource.first().group;
-        for version in resource.versions.iter().filter(own) {
+        let own = |(_, version): &(usize, &Arc<ServedVersion>)| version.group == resource.first().group;
+        for (at, version) in resource.versions.iter().enumerate().filter(own) {
             work::step();
             let revision = resource.definition.as_ref().map(|definition| definition.revision);
             served.push(DocumentedVersion {
                 version: Arc::clone(version),
                 resource: Arc::clone(&resource),
+                at,
                 mark: format!("{}/{}@{}", version.qualified_plural(), version.version, revision.unwrap_or_default()),
             });
         }

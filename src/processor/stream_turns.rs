@@ -1,8 +1,8 @@
 //! Turns of answers that are made while they are sent, such as watches and long lists.
 //!
-//! Such an answer makes its next part whenever its client can take more. If one of its parts took long within a second
-//! (or the first one of another stream of the user, within some seconds), it waits for a turn before the next one:
-//! there are as many turns as processors. A user has no more parts than that before those of others, however many
+//! Such an answer makes its next part whenever its client can take more. If one of its parts took long within some
+//! seconds, or the first one of another stream of the user, it waits for a turn before the next one: there are as many
+//! turns as processors. A user has no more parts than that before those of others, however many
 //! streams the user has. Nothing holds a thread while it waits, so other streams of its connection go on.
 
 use std::collections::HashMap;
@@ -17,10 +17,9 @@ use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use super::attend::SHORT_PART_MAX;
 use super::metered::{in_background, stream_meter};
 
-/// For how long a stream needs turns after a part that took long: some of its parts are only the rest of another.
-const LONG_FOR: Duration = Duration::from_secs(1);
-/// For how long the first parts of a user's streams are taken for long ones after one that was.
-const FIRST_LONG_FOR: Duration = Duration::from_secs(10);
+/// For how long a stream needs turns after a part that took long, as some of its parts are only the rest of another; and
+/// for how long the first parts of a user's streams are taken for long ones after one that was.
+const LONG_FOR: Duration = Duration::from_secs(10);
 /// At how many users those without a stream are looked for at least.
 const LOOK_AT_MIN: usize = 64;
 
@@ -99,7 +98,7 @@ impl StreamTurn {
         if now - begun > SHORT_PART_MAX {
             self.long_until = Some(now + LONG_FOR);
             if self.is_first {
-                *self.user.first_long_until() = Some(now + FIRST_LONG_FOR);
+                *self.user.first_long_until() = self.long_until;
             }
         }
         self.is_first &= polled.is_pending();

@@ -1,14 +1,14 @@
 //! The resources that exist: the built-in kinds, and those compiled from the definitions in the store.
 //!
-//! A custom resource is compiled on first use, and again when its definition has another revision: so a changed schema
-//! takes effect with the write that changed it, in every process.
+//! A custom resource is read on first use, and again when its definition has another revision: so a changed schema
+//! takes effect with the write that changed it, in every process. Its schemas are compiled when a request needs one of
+//! them; where memory is short, those that were not used for longest are forgotten.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+use std::sync::{Arc, LazyLock};
 
 use async_trait::async_trait;
-use imbl::HashMap;
 use memchr::memmem;
 
 use crate::admission::{Namespaces, Phase};
@@ -22,6 +22,7 @@ use crate::value::json;
 use crate::work;
 
 use super::conversion::Conversion;
+use super::known_resources::KnownResources;
 use super::resource::{Resource, StoredDefinition};
 use super::{BuiltIn, Registry, Target, store_failed};
 
@@ -39,8 +40,8 @@ pub struct Definitions {
     built_in: Arc<[BuiltIn]>,
     /// The version of Kubernetes that the server speaks for.
     pub minor: Minor,
-    /// By the name of the definition. A missing one is compiled; a stale one replaced.
-    compiled: RwLock<HashMap<Arc<str>, Arc<Resource>>>,
+    /// A missing one is read; a stale one replaced.
+    pub(super) known: KnownResources,
     /// Distinguishes what is compiled here from what a copy compiles: after the copy, the same generation may mean
     /// another schema.
     lineage: i64,
@@ -53,21 +54,20 @@ impl Definitions {
     /// The built-in kinds that `config` serves, and no other yet.
     pub fn new(config: &RuntimeConfig) -> Self {
         let built_in = BuiltIn::all(config).into();
-        Definitions { built_in, minor: config.minor(), compiled: RwLock::default(), lineage: 0 }
+        Definitions { built_in, minor: config.minor(), known: KnownResources::default(), lineage: 0 }
     }
 
-    /// The definitions of another control plane, with the same built-in kinds and nothing compiled.
+    /// The definitions of another control plane, with the same built-in kinds and no others.
     pub fn beside(&self) -> Self {
-        let lineage = LINEAGES.fetch_add(1, Ordering::Relaxed);
-        Definitions { built_in: Arc::clone(&self.built_in), minor: self.minor, compiled: RwLock::default(), lineage }
+        let (built_in, lineage) = (Arc::clone(&self.built_in), LINEAGES.fetch_add(1, Ordering::Relaxed));
+        Definitions { built_in, minor: self.minor, known: KnownResources::default(), lineage }
     }
 
-    /// The definitions of a copy of the database, with everything compiled so far.
+    /// The definitions of a copy of the database, with everything that is known so far.
     ///
     /// It must be called before the database is copied, so that every revision in it means the same in both.
     pub fn copy(&self) -> Self {
-        let compiled = self.compiled.read().unwrap_or_else(PoisonError::into_inner).clone();
-        Definitions { compiled: RwLock::new(compiled), ..self.beside() }
+        Definitions { known: self.known.clone(), ..self.beside() }
     }
 
     /// The collections whose objects guard writes of other objects.
@@ -109,9 +109,9 @@ impl Registry {
         let stored = self.storage.get(&collection, &name).await;
         let stored = stored.map_err(|error| store_failed(&collection, "get", error))?;
         match stored {
-            Some(stored) => self.compile(&stored),
+            Some(stored) => self.resource_of(&stored),
             None => {
-                self.forget(&name);
+                self.definitions.known.remove(&name);
                 Ok(None)
             }
         }
@@ -128,9 +128,9 @@ impl Registry {
         let snapshot = snapshot.map_err(|_| Status::internal_error("definitions can't be read"))?;
         for stored in snapshot.range("", None) {
             work::step();
-            // The name of a definition is `plural.group`: those of other groups are not compiled for this.
+            // The name of a definition is `plural.group`: those of other groups are not read for this.
             if stored.key.split_once('.').is_some_and(|(_, found)| found == group)
-                && let Some(resource) = self.compile(stored)?
+                && let Some(resource) = self.resource_of(stored)?
                 && is_it(&resource)
             {
                 return Ok(Some(resource));
@@ -151,17 +151,14 @@ impl Registry {
         let mut resources: Vec<_> = built_in.map(|built_in| Arc::clone(built_in.resource())).collect();
         for stored in snapshot.range("", None) {
             work::step();
-            match self.compile(stored) {
+            match self.resource_of(stored) {
                 Ok(resource) => resources.extend(resource),
                 Err(status) => tracing::error!(status.message, "a definition is passed over"),
             }
         }
         // Another process may have deleted some.
-        let is_stored = |name: &Arc<str>| snapshot.range(name, None).next().is_some_and(|stored| stored.key == *name);
-        let mut compiled = self.definitions.compiled.write().unwrap_or_else(PoisonError::into_inner);
-        if compiled.len() > snapshot.len() {
-            compiled.retain(|name, _| is_stored(name));
-        }
+        let is_stored = |name: &str| snapshot.range(name, None).next().is_some_and(|stored| *stored.key == *name);
+        self.definitions.known.retain(snapshot.len(), is_stored);
         Ok(resources)
     }
 
@@ -182,54 +179,53 @@ impl Registry {
 
     /// The resource of a stored definition; `None` while its names are not accepted, or if a built-in kind has its
     /// name.
-    fn compile(&self, stored: &Stored) -> Result<Option<Arc<Resource>>, Status> {
+    fn resource_of(&self, stored: &Arc<Stored>) -> Result<Option<Arc<Resource>>, Status> {
         if kinds::has_name(&stored.key) {
             return Ok(None);
         }
-        let known = self.definitions.compiled.read().unwrap_or_else(PoisonError::into_inner).get(&stored.key).cloned();
+        let known = self.definitions.known.get(&stored.key);
+        if self.memory.is_short() {
+            self.definitions.known.forget_schemas();
+        }
         if let Some(resource) = known
             && resource.definition.as_ref().is_some_and(|definition| definition.revision == stored.revision)
         {
             return Ok(Some(resource));
         }
-        let definition = decode_definition(stored, self.definitions.minor)?;
+        let minor = self.definitions.minor;
+        let definition = decode_definition(stored, minor)?;
         if !crd::is_served(&definition) {
-            self.forget(&stored.key);
+            self.definitions.known.remove(&stored.key);
             return Ok(None);
         }
-        let versions = crd::compile(&definition).into_iter().map(Arc::new).collect::<Vec<_>>();
+        let schemas = {
+            let stored = Arc::clone(stored);
+            // It could be decoded a moment ago.
+            move || decode_definition(&stored, minor).map(|definition| crd::schemas(&definition)).unwrap_or_default()
+        };
+        let versions = crd::outline(&definition, Arc::new(schemas)).into_iter().map(Arc::new).collect::<Vec<_>>();
         let Some(first) = versions.first() else { return Ok(None) };
         let collection = Collection::new(&first.group, &first.names.plural);
         let mut resource = Resource::custom(collection, versions, &Custom);
         resource.definition = Some(StoredDefinition {
             key: Arc::clone(&stored.key),
             revision: stored.revision,
+            text_bytes: stored.bytes.len(),
             established: definition.is_true("Established"),
             terminating: crd::is_terminating(&definition),
         });
         resource.conversion = Conversion::of(&definition);
         resource.lineage = self.definitions.lineage;
         let resource = Arc::new(resource);
-        let mut compiled = self.definitions.compiled.write().unwrap_or_else(PoisonError::into_inner);
-        if self.memory.is_short() {
-            compiled.clear();
-        }
-        compiled.insert(Arc::clone(&stored.key), Arc::clone(&resource));
+        self.definitions.known.insert(Arc::clone(&stored.key), Arc::clone(&resource));
         Ok(Some(resource))
     }
 
     /// Drops everything in memory about a deleted definition and its objects.
     pub(super) fn forget_deleted(&self, key: &str) {
-        self.forget(key);
+        self.definitions.known.remove(key);
         if let Some((plural, group)) = key.split_once('.') {
             self.storage.forget(&Collection::new(group, plural));
-        }
-    }
-
-    fn forget(&self, name: &str) {
-        let known = self.definitions.compiled.read().unwrap_or_else(PoisonError::into_inner).contains_key(name);
-        if known {
-            self.definitions.compiled.write().unwrap_or_else(PoisonError::into_inner).remove(name);
         }
     }
 }

@@ -21,6 +21,7 @@ mod get;
 mod built_in;
 mod computed;
 mod own_conditions;
+mod known_resources;
 mod lifetimes;
 mod list;
 mod selection;

@@ -12,8 +12,10 @@ use tokio::sync::Mutex;
 use super::store_failed;
 use crate::auth::rbac::{GROUP, RbacPolicy};
 use crate::auth::{Attributes, Authorizer, Decision, Rules, UserInfo};
+use crate::memory::{Memory, Portion};
 use crate::meta::Status;
 use crate::store::{At, Collection, Snapshot, SnapshotError, Storage, Stored};
+use crate::value::Value;
 use crate::value::json::{self, Tape, TextTree};
 use crate::work;
 
@@ -30,9 +32,11 @@ pub struct StoredPolicy {
     storage: Storage,
     collections: [Collection; 4],
     seen: RwLock<Arc<LoadedRoles>>,
-    /// Held while changes are loaded. Everybody waits for that, so it is neither ended nor made to wait with the request
-    /// that does it.
-    refreshing: Mutex<()>,
+    /// The memory that the policy takes. It is held while changes are loaded: everybody waits for that, so it is neither
+    /// ended nor made to wait with the request that does it.
+    refreshing: Mutex<Portion>,
+    /// So many bytes of the policy are not counted: others have them in common with it.
+    shared_bytes: usize,
 }
 
 /// What was loaded. Changes are made to a copy, which is cheap, so that readers don't wait.
@@ -55,15 +59,17 @@ impl std::ops::Deref for Current {
 }
 
 impl StoredPolicy {
-    pub fn new(storage: Storage) -> Self {
+    pub fn new(storage: Storage, memory: &Memory) -> Self {
         let collections = PLURALS.map(|plural| Collection::new(GROUP, plural));
-        StoredPolicy { storage, collections, seen: RwLock::default(), refreshing: Mutex::default() }
+        let refreshing = Mutex::new(memory.for_grants());
+        StoredPolicy { storage, collections, seen: RwLock::default(), refreshing, shared_bytes: 0 }
     }
 
     /// The policy of a copy of a database. `known` was loaded before the copy was made, so every revision in it means
     /// the same in both.
-    pub fn beginning_with(known: Current, storage: Storage) -> Self {
-        StoredPolicy { seen: RwLock::new(known.0), ..StoredPolicy::new(storage) }
+    pub fn beginning_with(known: Current, storage: Storage, memory: &Memory) -> Self {
+        let shared_bytes = known.memory_bytes();
+        StoredPolicy { seen: RwLock::new(known.0), shared_bytes, ..StoredPolicy::new(storage, memory) }
     }
 
     /// What was loaded last.
@@ -132,6 +138,18 @@ fn text_of<'t>(tree: &TextTree<'t>, name: &str) -> Option<&'t str> {
     tree.field(TextTree::ROOT, name).map(|field| tree.text(field))
 }
 
+/// How many bytes a role or a binding takes while it is in force, about; 0 for other objects.
+pub(super) fn grant_bytes(group: &str, plural: &str, object: &Value) -> usize {
+    let Some(at) = PLURALS.iter().position(|known| *known == plural).filter(|_| group == GROUP) else { return 0 };
+    let mut alone = RbacPolicy::default();
+    if at < ROLES {
+        alone.set_role("", object)
+    } else {
+        alone.set_binding("", object)
+    }
+    alone.memory_bytes()
+}
+
 /// An object that can't be decoded grants nothing.
 fn take_in(policy: &mut RbacPolicy, is_role: bool, key: &str, stored: Option<&Stored>) {
     let object = stored.and_then(|stored| json::decode(&stored.bytes).ok());
@@ -157,12 +175,13 @@ impl Authorizer for StoredPolicy {
         if self.is_seen(&self.snapshots().await?) {
             return Ok(());
         }
-        let _refreshing = self.refreshing.lock().await;
+        let mut counted = self.refreshing.lock().await;
         // Read while the lock is held: they are not older than what was loaded.
         let snapshots = self.snapshots().await?;
         if !self.is_seen(&snapshots) {
             let mut seen = LoadedRoles::clone(&self.current().0);
             work::essential(|| seen.take_in(snapshots));
+            counted.resize(seen.policy.memory_bytes().saturating_sub(self.shared_bytes));
             *self.seen.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(seen);
         }
         Ok(())
@@ -173,6 +192,7 @@ impl Authorizer for StoredPolicy {
 mod tests {
     use super::*;
     use crate::auth::ResourceAttributes;
+    use crate::object;
     use crate::processor::{ExpectedWork, Processor, metered};
     use crate::registry::{Body, FieldValidation, Format, Registry, UpdateRequest, Warnings, fixture};
 
@@ -210,7 +230,7 @@ mod tests {
         let registry = fixture::registry().await;
         let role = r#"{"metadata":{"name":"r"},"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}]}"#;
         put(&registry, "clusterroles", "r", role.to_owned()).await;
-        let policy = StoredPolicy::new(registry.storage.clone());
+        let policy = StoredPolicy::new(registry.storage.clone(), &registry.memory);
         (registry, policy)
     }
 
@@ -242,6 +262,45 @@ mod tests {
         put(&registry, "clusterroles", "r", r#"{"metadata":{"name":"r"},"rules":[]}"#.to_owned()).await;
         assert_eq!(decoded(&policy).await, 1);
         assert!(!may_read(&policy, "u0").await);
+    }
+
+    #[tokio::test]
+    async fn roles_are_refused_where_they_have_taken_the_memory_for_them() {
+        const NAMES: usize = 20_000;
+        let mut registry = Arc::into_inner(fixture::registry().await).expect("nothing else has it");
+        let memory = Arc::new(Memory::new(1));
+        let policy = Arc::new(StoredPolicy::new(registry.storage.clone(), &memory));
+        (registry.memory, registry.policy) = (Arc::clone(&memory), Some(Arc::clone(&policy)));
+        let role = |name: &str, count: usize| {
+            let names = (0..count).map(|at| Value::from(format!("a-name-that-is-not-short-{at}"))).collect::<Vec<_>>();
+            let texts = |text: &str| vec![Value::from(text)];
+            let rule = object! {
+                "apiGroups" => texts(""), "resources" => texts("pods"), "verbs" => texts("get"), "resourceNames" => names,
+            };
+            object! { "metadata" => object! { "name" => name }, "rules" => vec![rule] }
+        };
+        let mut stored = 0;
+        let refused = loop {
+            let made = registry.create_own(GROUP, "clusterroles", "", "test", role(&format!("r{stored}"), NAMES)).await;
+            policy.refresh().await.expect("the roles can be read");
+            match made {
+                Ok(_) => stored += 1,
+                Err(status) => break status,
+            }
+        };
+        assert_eq!((refused.code, stored), (429, 6), "an eighth of 32 MiB has so many of 0.7 MB");
+        assert!(memory.grant_bytes() > stored * NAMES * 30);
+        registry.create_own(GROUP, "clusterroles", "", "test", role("small", 1)).await.expect("it is small");
+        for at in 0..stored {
+            let name = format!("r{at}");
+            put(&registry, "clusterroles", &name, json::encode_to_string(&role(&name, 1))).await;
+        }
+        policy.refresh().await.expect("the roles can be read");
+        assert!(memory.grant_bytes() < NAMES);
+        registry
+            .create_own(GROUP, "clusterroles", "", "test", role("large", NAMES))
+            .await
+            .expect("there is room again");
     }
 
     #[tokio::test]

@@ -122,8 +122,10 @@ impl Registry {
         let snapshot = snapshot.map_err(|_| Status::internal_error("definitions can't be read"))?;
         let is_of_group =
             |stored: &&Arc<Stored>| stored.key.split_once('.').is_some_and(|(_, group)| group == definition.spec.group);
-        let group = snapshot.range("", None).filter(is_of_group).map(|stored| decode_definition(stored, Minor::NEWEST));
-        let group = group.collect::<Result<Vec<_>, _>>()?;
-        Ok(names::accept(definition, &group, "").is_none())
+        let names_of = |stored: &Arc<Stored>| {
+            decode_definition(stored, Minor::NEWEST).map(|definition| definition.status.accepted_names)
+        };
+        let in_group = snapshot.range("", None).filter(is_of_group).map(names_of).collect::<Result<Vec<_>, _>>()?;
+        Ok(names::accept(definition, &in_group, "").is_none())
     }
 }

@@ -1,10 +1,11 @@
 //! What is served: a resource with its versions, its strategy and its place in the store.
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, LazyLock};
 
 use crate::apply::{FieldManager, FieldSet, ResetFields, TypeSchema, Versions};
-use crate::crd::{ServedVersion, write};
+use crate::crd::{self, ServedVersion, write};
 use crate::kinds;
 use crate::kinds::strategy::{Strategy, Subresource};
 use crate::meta::Revision;
@@ -15,7 +16,7 @@ use crate::work;
 
 use super::conversion::Conversion;
 
-/// One resource, compiled.
+/// One resource, ready to serve; the schemas of a custom one are compiled on first use.
 pub struct Resource {
     /// Where its objects are stored.
     pub collection: Collection,
@@ -36,6 +37,8 @@ pub struct Resource {
     pub conversion: Conversion,
     /// The control plane that its schema generations belong to; 0 for those that are not copies.
     pub(super) lineage: i64,
+    /// When it was last asked for, as a count of requests.
+    pub(super) last_asked: AtomicU64,
 }
 
 /// The types of a version, built for the first write that needs them.
@@ -52,6 +55,8 @@ pub struct StoredDefinition {
     /// Its name, which is its key in the store.
     pub key: Arc<str>,
     pub revision: Revision,
+    /// The length of its JSON, in bytes.
+    pub text_bytes: usize,
     /// Whether discovery and OpenAPI show its resource.
     pub established: bool,
     /// Objects can't be created any more.
@@ -129,6 +134,7 @@ impl Resource {
             definition: None,
             conversion: Conversion::None,
             lineage: 0,
+            last_asked: AtomicU64::default(),
         }
     }
 
@@ -142,6 +148,18 @@ impl Resource {
         let types = types.collect();
         let reset_fields = reset_fields(&versions, strategy, Resets::OwnVersion);
         Resource { reset_fields, ..Resource::new(collection, versions, types, strategy) }
+    }
+
+    /// Whether schemas were made that [`Resource::without_schemas`] forgets.
+    pub fn has_schemas(&self) -> bool {
+        crd::has_schemas(&self.versions)
+    }
+
+    /// The same without what was made of its schemas, which are made again when one is needed.
+    pub fn without_schemas(&self) -> Self {
+        let custom = Resource::custom(self.collection.clone(), crd::without_schemas(&self.versions), self.strategy);
+        let (definition, conversion) = (self.definition.clone(), self.conversion.clone());
+        Resource { definition, conversion, lineage: self.lineage, ..custom }
     }
 
     /// Whether it comes from a definition.

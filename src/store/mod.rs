@@ -104,7 +104,7 @@ pub use postgres::PostgresUrl;
 pub use signature::Signature;
 pub use snapshot::Snapshot;
 pub use storage::Storage;
-pub use stored::{Change, SortedLabels, Stored};
+pub use stored::{Change, Stored};
 pub use view::PageEnd;
 
 /// The objects of one resource: `group/plural`.

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::memory::Reservation;
 use crate::meta::Revision;
-use crate::meta::selector::Labels as _;
+use crate::meta::selector::{Labels as _, PackedLabels};
 use crate::value::json;
 use crate::work;
 
@@ -36,7 +36,7 @@ pub struct Stored {
     /// Where the resourceVersion belongs in `bytes`; for an object from the database it is determined when that is
     /// first sent.
     pub(super) splice: OnceLock<Splice>,
-    pub(super) labels: OnceLock<Box<Box<SortedLabels>>>,
+    pub(super) labels: OnceLock<PackedLabels>,
     /// Unused for most objects, as they are sent as they are stored.
     pub(super) derived: OnceLock<Box<Mutex<Vec<Derived>>>>,
 }
@@ -70,9 +70,6 @@ impl PartialEq for Stored {
     }
 }
 
-/// Names and values of labels, sorted by name.
-pub type SortedLabels = [(Box<str>, Box<str>)];
-
 #[derive(Debug)]
 pub(super) struct Derived {
     version: Box<str>,
@@ -102,12 +99,10 @@ impl Stored {
     }
 
     /// All labels. They are decoded once, at the first selection.
-    pub fn sorted_labels(&self) -> &SortedLabels {
+    pub fn sorted_labels(&self) -> &PackedLabels {
         let read = || {
             let labels = self.metadata_field("\"labels\"").and_then(|labels| json::decode(labels).ok());
-            let pairs =
-                labels.as_ref().and_then(|labels| labels.as_object()).into_iter().flat_map(|labels| labels.iter());
-            Box::new(pairs.map(|(name, value)| (name.into(), value.as_str().unwrap_or_default().into())).collect())
+            PackedLabels::from(&labels.as_ref())
         };
         self.labels.get_or_init(|| work::essential(read))
     }

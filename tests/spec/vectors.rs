@@ -510,7 +510,7 @@ fn widgets(case: &Case) -> Arc<ServedVersion> {
         schema_generation: 1,
         served: true,
         storage: true,
-        structural: Arc::new(schema),
+        structural: Arc::new(schema).into(),
         rules: Default::default(),
         preserve_unknown_fields: false,
         status: false,

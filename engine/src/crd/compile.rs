@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::definition::{Definition, Spec, Version};
-use super::{Names, Scope, ServedVersion};
+use super::{LazySchema, MakeSchemas, Names, Scope, ServedVersion};
 use crate::schema::convert::to_structural;
 use crate::schema::default::prune_defaults;
 use crate::schema::json_schema::JsonSchema;
@@ -34,14 +34,39 @@ pub fn compile_with(
     definition: &Definition,
     made: impl Fn(&Arc<JsonSchema>) -> Option<Arc<Structural>>,
 ) -> Vec<ServedVersion> {
+    let schemas = schemas_with(definition, made).into_iter().map(LazySchema::from);
+    versions(definition, schemas)
+}
+
+/// The same with schemas that `make` makes when the first of them is needed: those of all versions, in their order, as
+/// [`schemas`] makes them.
+pub fn outline(definition: &Definition, make: Arc<MakeSchemas>) -> Vec<ServedVersion> {
+    versions(definition, LazySchema::all_of(&make, definition.spec.versions.len()))
+}
+
+/// The structural schema of each declared version.
+pub fn schemas(definition: &Definition) -> Vec<Arc<Structural>> {
+    schemas_with(definition, |_| None)
+}
+
+fn schemas_with(
+    definition: &Definition,
+    made: impl Fn(&Arc<JsonSchema>) -> Option<Arc<Structural>>,
+) -> Vec<Arc<Structural>> {
     let structural = |schema: &Arc<JsonSchema>| made(schema).unwrap_or_else(|| Arc::new(structural(schema)));
+    let of = |version: &Version| version.schema.as_ref().and_then(Option::as_ref).map(structural).unwrap_or_default();
+    definition.spec.versions.iter().map(of).collect()
+}
+
+fn versions(definition: &Definition, schemas: impl Iterator<Item = LazySchema>) -> Vec<ServedVersion> {
     let spec = &definition.spec;
     let generation = definition.metadata.get("generation").and_then(|generation| generation.as_i64());
     let names = Arc::new(served_names(definition));
     let newest = newest(spec);
     spec.versions
         .iter()
-        .map(|version| ServedVersion {
+        .zip(schemas)
+        .map(|(version, structural)| ServedVersion {
             group: spec.group.clone(),
             version: version.name.clone(),
             names: Arc::clone(&names),
@@ -49,7 +74,7 @@ pub fn compile_with(
             schema_generation: generation.unwrap_or_default(),
             served: version.served,
             storage: version.storage,
-            structural: schema_of(version).map(structural).unwrap_or_default(),
+            structural,
             rules: Default::default(),
             preserve_unknown_fields: spec.preserve_unknown_fields,
             status: version.subresources.as_ref().is_some_and(|subresources| subresources.status),
@@ -60,10 +85,6 @@ pub fn compile_with(
             minor: definition.minor,
         })
         .collect()
-}
-
-fn schema_of(version: &Version) -> Option<&Arc<JsonSchema>> {
-    version.schema.as_ref().and_then(Option::as_ref)
 }
 
 fn structural(schema: &JsonSchema) -> Structural {

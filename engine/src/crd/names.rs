@@ -9,20 +9,20 @@ use super::definition::{Condition, Definition};
 use super::validate::ca_bundle;
 use crate::value::{base64, go_quote};
 
-/// The definition with its names decided, given all definitions of its group (which may include it); `None` if nothing
-/// changes.
+/// The definition with its names decided, given the names that the definitions of its group have (which may include its
+/// own); `None` if nothing changes.
 ///
 /// `now` is RFC 3339.
 pub fn accept<'d>(
     definition: &Definition,
-    group: impl IntoIterator<Item = &'d Definition>,
+    in_group: impl IntoIterator<Item = &'d Names>,
     now: &str,
 ) -> Option<Definition> {
     let (asked, accepted) = (&definition.spec.names, &definition.status.accepted_names);
     if asked == accepted {
         return None;
     }
-    let taken = Taken::by(group);
+    let taken = Taken::by(in_group);
     let mut names = accepted.clone();
     let mut fault = None;
     let mut decide = |wanted: &str, had: &str, used: &BTreeSet<String>, reason: &'static str, name: &mut String| {
@@ -129,10 +129,9 @@ struct Taken {
 }
 
 impl Taken {
-    fn by<'d>(group: impl IntoIterator<Item = &'d Definition>) -> Self {
+    fn by<'d>(in_group: impl IntoIterator<Item = &'d Names>) -> Self {
         let mut taken = Taken { resources: BTreeSet::new(), kinds: BTreeSet::new() };
-        for definition in group {
-            let names = &definition.status.accepted_names;
+        for names in in_group {
             taken.resources.extend([names.plural.clone(), names.singular.clone()]);
             taken.resources.extend(names.short_names.iter().cloned());
             taken.kinds.extend([names.kind.clone(), names.list_kind.clone()]);
@@ -160,9 +159,10 @@ mod tests {
 
     /// Decides the names of `second` after `first` has its names, and checks its conditions.
     fn check(first: &Definition, second: &Definition, expected: [&str; 3]) -> Definition {
-        let first = accept(first, [first], "1").expect("the first of a group gets its names");
+        let first = accept(first, [&first.status.accepted_names], "1").expect("the first of a group gets its names");
         assert!(first.is_true("NamesAccepted"));
-        let second = accept(second, [&first, second], "2").expect("names are decided");
+        let in_group = [&first, second].map(|definition| &definition.status.accepted_names);
+        let second = accept(second, in_group, "2").expect("names are decided");
         let told = second.condition("NamesAccepted").expect("the condition was set");
         assert_eq!([told.status.as_str(), told.reason.as_str(), told.message.as_str()], expected);
         second
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(accepted.condition("Established").map(|known| known.reason.as_str()), Some("Installing"));
         let established = establish(&accepted, "3").expect("accepted names are established");
         assert!(established.is_true("Established"));
-        assert_eq!(accept(&established, [&established], "4"), None);
+        assert_eq!(accept(&established, [&established.status.accepted_names], "4"), None);
         assert_eq!(establish(&established, "4"), None);
     }
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use super::LazySchema;
 use crate::meta::minor::Minor;
 use crate::schema::rules::{LazyRules, Rules};
-use crate::schema::structural::Structural;
 
 /// Whether objects live in namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub struct ServedVersion {
     /// True for the version that new objects are stored in.
     pub storage: bool,
     /// The schema; shared with everything that was compiled from it.
-    pub structural: Arc<Structural>,
+    pub structural: LazySchema,
     /// The rules of `structural`, compiled on first use.
     pub rules: LazyRules,
     /// `spec.preserveUnknownFields` of a definition from v1beta1 days: nothing is pruned.
@@ -156,6 +156,20 @@ impl ServedVersion {
     pub fn is_namespaced(&self) -> bool {
         self.scope == Scope::Namespaced
     }
+}
+
+/// Whether schemas of these versions of a definition were made that [`without_schemas`] forgets.
+pub fn has_schemas(versions: &[Arc<ServedVersion>]) -> bool {
+    versions.iter().any(|version| version.structural.can_be_forgotten())
+}
+
+/// The versions of a definition without what was made of their schemas.
+pub fn without_schemas(versions: &[Arc<ServedVersion>]) -> Vec<Arc<ServedVersion>> {
+    let schemas = LazySchema::forgotten(versions.iter().map(|version| &version.structural));
+    let version = |(version, structural): (&Arc<ServedVersion>, LazySchema)| {
+        Arc::new(ServedVersion { structural, rules: Default::default(), ..version.as_ref().clone() })
+    };
+    versions.iter().zip(schemas).map(version).collect()
 }
 
 fn qualify(name: &str, group: &str) -> String {

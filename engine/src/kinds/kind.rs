@@ -342,7 +342,7 @@ impl Kind {
             schema_generation: 0,
             served: true,
             storage: self.is_stored() && self.review.is_none(),
-            structural: Arc::default(),
+            structural: Default::default(),
             rules: Default::default(),
             preserve_unknown_fields: self.form == Form::Definition,
             status: self.status,

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 
 use crate::meta::{duration, time};
 use crate::types::{Codec, FIELDS_MAX, Field, FieldKind, Message, Shape};
-use crate::value::json::TextTree;
-use crate::value::{Value, base64, yaml};
+use crate::value::json::{Tape, TextTree};
+use crate::value::{Value, base64, json, yaml};
 
 use super::tree::{ObjectTree, ValueTree};
 use super::wire::{FIXED64, LENGTH_DELIMITED, VARINT, WireWriter};
@@ -18,6 +18,16 @@ use super::wire::{FIXED64, LENGTH_DELIMITED, VARINT, WireWriter};
 pub fn encode(message: &'static Message, value: &Value) -> Vec<u8> {
     let mut writer = WireWriter::default();
     write_value(message, value, &mut writer);
+    writer.finish()
+}
+
+/// As [`encode`], for a value that is JSON, mostly without a tree of it.
+pub fn encode_json(message: &'static Message, text: &[u8]) -> Vec<u8> {
+    let (mut tape, mut writer) = (Tape::default(), WireWriter::with_capacity(text.len()));
+    match tape.read(text) {
+        Some(tree) => write_text(message, tree, &mut writer),
+        None => write_value(message, &json::decode(text).unwrap_or_default(), &mut writer),
+    }
     writer.finish()
 }
 

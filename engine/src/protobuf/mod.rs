@@ -20,7 +20,7 @@ mod json_texts;
 pub mod messages;
 
 pub use decode::decode;
-pub use encode::encode;
+pub use encode::{encode, encode_json};
 pub use envelope::{Envelope, ItemTexts, PREFIX, open, seal, seal_list, seal_text, write_event};
 pub use error::ProtobufError;
 pub use json_texts::json_texts_at;

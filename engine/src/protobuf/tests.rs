@@ -360,7 +360,10 @@ fn the_text_of_an_open_api_document_is_written_as_its_value() {
     );
     let message: &'static Message = &OPEN_API_V2;
     let sealed = seal(message, &document);
-    assert_eq!(sealed_as(message, ("", ""), &json::encode(&document)), Some(sealed));
+    let text = json::encode(&document);
+    assert_eq!(sealed_as(message, ("", ""), &text), Some(sealed));
+    assert_eq!(encode_json(message, &text), encode(message, &document));
+    assert_eq!(encode_json(message, &json::indent(&text)), encode(message, &document));
 }
 
 proptest! {

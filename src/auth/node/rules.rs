@@ -3,7 +3,7 @@
 //! Source: `NodeRules` of `plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go`, release
 //! 1.36, without those that are checked for each object.
 
-use crate::auth::rbac::PolicyRule;
+use crate::auth::rbac::{PolicyRule, RuleParts};
 use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 
@@ -33,12 +33,8 @@ const OF_TRUST_BUNDLES: NodeRule = (READ, &["certificates.k8s.io"], &["clustertr
 /// The rules of a minor version.
 pub fn rules(minor: Minor) -> Vec<PolicyRule> {
     let of_gates = Some(OF_TRUST_BUNDLES).filter(|_| minor.opens(Gate::ClusterTrustBundle));
-    let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-    let rules = RULES.into_iter().chain(of_gates).map(|(verbs, groups, resources)| PolicyRule {
-        verbs: texts(verbs),
-        api_groups: texts(groups),
-        resources: texts(resources),
-        ..PolicyRule::default()
-    });
-    rules.collect()
+    let rule = |(verbs, api_groups, resources)| {
+        PolicyRule::new(&RuleParts { verbs, api_groups, resources, ..RuleParts::default() })
+    };
+    RULES.into_iter().chain(of_gates).map(rule).collect()
 }

@@ -12,7 +12,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::rule::{ALL, PolicyRule};
+use super::rule::{ALL, PolicyRule, RuleParts};
+use super::rule_texts::PackedTexts;
 use crate::work;
 
 /// How often a value may be looked up in a rule: some 0.2 s and 30 MB. Only hundreds of overlapping
@@ -38,18 +39,19 @@ impl Missing {
     }
 
     /// Formats the parts as lines; those that differ only in their verb share a line.
-    pub(super) fn describe(self) -> String {
-        let mut by_resource: BTreeMap<PolicyRule, Vec<String>> = BTreeMap::new();
+    pub(super) fn describe(&self) -> String {
+        let mut by_resource: BTreeMap<[PackedTexts<'_>; 3], (&PolicyRule, Vec<&str>)> = BTreeMap::new();
         let mut lines = BTreeSet::new();
-        for mut part in self.parts {
-            if part.non_resource_urls.is_empty() {
-                let verbs = std::mem::take(&mut part.verbs);
-                by_resource.entry(part).or_default().extend(verbs);
+        for part in &self.parts {
+            let verbs = part.verbs();
+            if part.non_resource_urls().is_empty() {
+                let of = [part.api_groups(), part.resources(), part.resource_names()];
+                by_resource.entry(of).or_insert((part, Vec::new())).1.extend(verbs.iter());
             } else {
-                lines.insert(part.describe());
+                lines.insert(part.describe(&verbs.iter().collect::<Vec<_>>()));
             }
         }
-        lines.extend(by_resource.into_iter().map(|(part, verbs)| PolicyRule { verbs, ..part }.describe()));
+        lines.extend(by_resource.into_values().map(|(part, verbs)| part.describe(&verbs)));
         let mut lines: Vec<_> = lines.into_iter().collect();
         if self.is_cut {
             lines.push("and more".to_owned());
@@ -92,14 +94,14 @@ struct Held<'r> {
 
 impl<'r> Held<'r> {
     fn new(rule: &'r PolicyRule) -> Self {
-        let urls = rule.non_resource_urls.iter().filter(|url| url.ends_with('*'));
+        let urls = rule.non_resource_urls();
         Held {
-            verbs: set(&rule.verbs),
-            groups: set(&rule.api_groups),
-            resources: set(&rule.resources),
-            names: set(&rule.resource_names),
-            urls: set(&rule.non_resource_urls),
-            url_prefixes: urls.map(|url| url.trim_end_matches('*')).collect(),
+            verbs: set(&rule.verbs()),
+            groups: set(&rule.api_groups()),
+            resources: set(&rule.resources()),
+            names: set(&rule.resource_names()),
+            urls: set(&urls),
+            url_prefixes: urls.iter().filter(|url| url.ends_with('*')).map(|url| url.trim_end_matches('*')).collect(),
         }
     }
 
@@ -119,9 +121,9 @@ impl<'r> Held<'r> {
     }
 }
 
-fn set(texts: &[String]) -> HashSet<&str> {
+fn set<'t>(texts: &PackedTexts<'t>) -> HashSet<&'t str> {
     work::steps(texts.len());
-    texts.iter().map(String::as_str).collect()
+    texts.iter().collect()
 }
 
 fn has(set: &HashSet<&str>, wanted: &str) -> bool {
@@ -137,30 +139,32 @@ enum MissingRule {
 
 impl MissingRule {
     fn part(&self, rule: &PolicyRule) -> PolicyRule {
-        let one = |texts: &[String], at: usize| vec![texts[at].clone()];
+        let [groups, resources, verbs] = [rule.api_groups(), rule.resources(), rule.verbs()];
+        let (names, urls) = (rule.resource_names(), rule.non_resource_urls());
+        let name = |name: usize| &names[name];
         match *self {
-            MissingRule::Resource { group, resource, verb, name } => PolicyRule {
-                verbs: one(&rule.verbs, verb),
-                api_groups: one(&rule.api_groups, group),
-                resources: one(&rule.resources, resource),
-                resource_names: name.map(|name| one(&rule.resource_names, name)).unwrap_or_default(),
-                ..PolicyRule::default()
-            },
-            MissingRule::Url { url, verb } => PolicyRule {
-                verbs: one(&rule.verbs, verb),
-                non_resource_urls: one(&rule.non_resource_urls, url),
-                ..PolicyRule::default()
-            },
+            MissingRule::Resource { group, resource, verb, name: named } => PolicyRule::new(&RuleParts {
+                verbs: &[&verbs[verb]],
+                api_groups: &[&groups[group]],
+                resources: &[&resources[resource]],
+                resource_names: named.map(name).as_slice(),
+                non_resource_urls: &[],
+            }),
+            MissingRule::Url { url, verb } => PolicyRule::new(&RuleParts {
+                verbs: &[&verbs[verb]],
+                non_resource_urls: &[&urls[url]],
+                ..RuleParts::default()
+            }),
         }
     }
 
     fn bytes(&self, rule: &PolicyRule) -> usize {
         let texts = match *self {
             MissingRule::Resource { group, resource, verb, name } => {
-                let name = name.map_or(0, |name| rule.resource_names[name].len());
-                rule.api_groups[group].len() + rule.resources[resource].len() + rule.verbs[verb].len() + name
+                let name = name.map_or(0, |name| rule.resource_names()[name].len());
+                rule.api_groups()[group].len() + rule.resources()[resource].len() + rule.verbs()[verb].len() + name
             }
-            MissingRule::Url { url, verb } => rule.non_resource_urls[url].len() + rule.verbs[verb].len(),
+            MissingRule::Url { url, verb } => rule.non_resource_urls()[url].len() + rule.verbs()[verb].len(),
         };
         texts + PART_BYTES
     }
@@ -183,11 +187,12 @@ struct Search {
 
 impl Search {
     fn resources(&mut self, rule: &PolicyRule, held: &[&Held<'_>]) -> Result<(), Cut> {
-        let count = rule.resource_names.len();
-        let name = |at: usize| rule.resource_names.get(at).map(String::as_str);
-        for groups in self.classes(rule.api_groups.len(), held, |held, at| has(&held.groups, &rule.api_groups[at]))? {
-            let of = |held: &Held<'_>, at: usize| held.has_resource(&rule.resources[at]);
-            for resources in self.classes(rule.resources.len(), &groups.held, of)? {
+        let (wanted_groups, wanted_resources) = (rule.api_groups(), rule.resources());
+        let wanted_names = rule.resource_names();
+        let (count, name) = (wanted_names.len(), |at: usize| wanted_names.get(at));
+        for groups in self.classes(wanted_groups.len(), held, |held, at| has(&held.groups, &wanted_groups[at]))? {
+            let of = |held: &Held<'_>, at: usize| held.has_resource(&wanted_resources[at]);
+            for resources in self.classes(wanted_resources.len(), &groups.held, of)? {
                 // Without names, the one value stands for any name.
                 for names in self.classes(count.max(1), &resources.held, |held, at| held.has_name(name(at)))? {
                     let verbs = self.verbs(rule, &names.held)?;
@@ -204,8 +209,8 @@ impl Search {
     }
 
     fn urls(&mut self, rule: &PolicyRule, held: &[&Held<'_>]) -> Result<(), Cut> {
-        let of = |held: &Held<'_>, at: usize| held.has_url(&rule.non_resource_urls[at]);
-        for urls in self.classes(rule.non_resource_urls.len(), held, of)? {
+        let wanted = rule.non_resource_urls();
+        for urls in self.classes(wanted.len(), held, |held, at| held.has_url(&wanted[at]))? {
             let verbs = self.verbs(rule, &urls.held)?;
             for (url, verb) in pairs(&urls.values, &verbs) {
                 self.add(rule, MissingRule::Url { url, verb })?;
@@ -216,7 +221,8 @@ impl Search {
 
     /// The verbs of a rule that none of `held` has.
     fn verbs(&mut self, rule: &PolicyRule, held: &[&Held<'_>]) -> Result<Vec<usize>, Cut> {
-        let classes = self.classes(rule.verbs.len(), held, |held, at| has(&held.verbs, &rule.verbs[at]))?;
+        let wanted = rule.verbs();
+        let classes = self.classes(wanted.len(), held, |held, at| has(&held.verbs, &wanted[at]))?;
         Ok(classes.into_iter().filter(|class| class.held.is_empty()).flat_map(|class| class.values).collect())
     }
 
@@ -267,13 +273,14 @@ mod tests {
     /// A rule with `count` verbs, groups, resources and names.
     fn wide(count: usize) -> PolicyRule {
         let texts: Vec<_> = (0..count).map(|at| at.to_string()).collect();
-        PolicyRule {
-            verbs: texts.clone(),
-            api_groups: texts.clone(),
-            resources: texts.clone(),
-            resource_names: texts.clone(),
-            non_resource_urls: texts,
-        }
+        let all: &[&str] = &texts.iter().map(String::as_str).collect::<Vec<_>>();
+        PolicyRule::new(&RuleParts {
+            verbs: all,
+            api_groups: all,
+            resources: all,
+            resource_names: all,
+            non_resource_urls: all,
+        })
     }
 
     #[test]
@@ -356,14 +363,15 @@ mod tests {
     #[test]
     fn combinations_are_those_that_no_rule_has() {
         let own = [rule("get list", "a b", "x y/z", "n m"), rule("get", "b *", "*/z w", ""), rule("*", "c", "x", "m")];
-        let values = ["a", "b", "c", "get", "list", "x", "y/z", "w", "n", "m", "o"].map(str::to_owned).to_vec();
-        let wanted = PolicyRule {
-            verbs: values.clone(),
-            api_groups: values.clone(),
-            resources: values.clone(),
-            resource_names: values.clone(),
-            non_resource_urls: Vec::new(),
-        };
+        let values = ["a", "b", "c", "get", "list", "x", "y/z", "w", "n", "m", "o"];
+        let all: &[&str] = &values;
+        let wanted = PolicyRule::new(&RuleParts {
+            verbs: all,
+            api_groups: all,
+            resources: all,
+            resource_names: all,
+            non_resource_urls: &[],
+        });
         let missing = uncovered(&own.iter().collect::<Vec<_>>(), [&wanted], usize::MAX);
         let mut expected = Vec::new();
         for (group, resource, verb, name) in values.iter().flat_map(|group| {
@@ -372,25 +380,25 @@ mod tests {
                 values.iter().flat_map(move |verb| values.iter().map(move |name| (group, resource, verb, name)))
             })
         }) {
-            let has = |set: &[String], one: &str| set.iter().any(|own| own == "*" || own == one);
+            let has = |set: PackedTexts<'_>, one: &str| set.iter().any(|own| own == "*" || own == one);
             let of_any = resource.split_once('/').map(|(_, subresource)| format!("*/{subresource}"));
             let covers = |rule: &PolicyRule| {
-                has(&rule.verbs, verb)
-                    && has(&rule.api_groups, group)
-                    && (has(&rule.resources, resource)
-                        || of_any.as_ref().is_some_and(|any| rule.resources.contains(any)))
-                    && (rule.resource_names.is_empty() || rule.resource_names.contains(name))
+                has(rule.verbs(), verb)
+                    && has(rule.api_groups(), group)
+                    && (has(rule.resources(), resource)
+                        || of_any.as_ref().is_some_and(|any| rule.resources().contains(any)))
+                    && (rule.resource_names().is_empty() || rule.resource_names().contains(name))
             };
             if !own.iter().any(covers) {
                 expected.push([group, resource, verb, name]);
             }
         }
         let texts = |part: &PolicyRule| {
-            [&part.api_groups, &part.resources, &part.verbs, &part.resource_names].map(|texts| texts[0].clone())
+            [part.api_groups(), part.resources(), part.verbs(), part.resource_names()].map(|texts| texts[0].to_owned())
         };
         assert_eq!(
             missing.parts.iter().map(texts).collect::<Vec<_>>(),
-            expected.iter().map(|part| part.map(String::clone)).collect::<Vec<_>>()
+            expected.iter().map(|part| part.map(|text| (*text).to_owned())).collect::<Vec<_>>()
         );
         assert!(!missing.is_cut && expected.len() > 1000);
     }

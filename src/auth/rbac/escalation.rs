@@ -11,7 +11,7 @@ use crate::value::go_quote;
 #[error(
     "user {} (groups={}) is attempting to grant RBAC permissions not currently held:\n{missing}{}",
     go_quote(user),
-    quote_list(groups),
+    quote_list(groups.iter().map(String::as_str)),
     resolution(errors)
 )]
 pub struct Escalation {

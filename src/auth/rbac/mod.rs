@@ -21,6 +21,7 @@
 //! Source: Kubernetes documentation, "Using RBAC Authorization"; the texts are those of Kubernetes
 //! 1.37.
 
+mod rule_texts;
 mod rule;
 mod cover;
 mod policy;
@@ -30,12 +31,12 @@ mod fixture;
 
 pub use cover::uncovered;
 pub use policy::{RbacPolicy, Reference};
-pub use rule::PolicyRule;
+pub use rule::{PolicyRule, RuleParts};
 
 pub use crate::kinds::RBAC_GROUP as GROUP;
 
 /// Formats a list of texts like Go's `%q`.
-pub(super) fn quote_list(texts: &[String]) -> String {
-    let quoted: Vec<_> = texts.iter().map(|text| crate::value::go_quote(text)).collect();
+pub(super) fn quote_list<'t>(texts: impl Iterator<Item = &'t str>) -> String {
+    let quoted: Vec<_> = texts.map(crate::value::go_quote).collect();
     format!("[{}]", quoted.join(" "))
 }

@@ -20,30 +20,37 @@ const ERRORS_BYTES_MAX: usize = 16 << 10;
 /// The maximum size of the rules that are listed for a user, in bytes.
 const RULES_BYTES_MAX: usize = 3 << 20;
 
+/// What a role or a binding takes beside its texts, in bytes: its key, and its place in the maps.
+const ENTRY_BYTES: usize = 160;
+/// What a subject takes beside its name, in bytes: its place in the index, and the key of its binding there.
+const SUBJECT_BYTES: usize = 160;
+
 /// All roles and bindings.
 #[derive(Clone, Default)]
 pub struct RbacPolicy {
     /// By `namespace/name`; cluster roles by their name alone.
     roles: OrdMap<Box<str>, Arc<[PolicyRule]>>,
-    /// By namespace; those of the whole cluster under `""`.
-    bindings: OrdMap<Box<str>, Bindings>,
+    /// By `namespace/name`; those of the whole cluster by their name alone.
+    bindings: OrdMap<Arc<str>, Arc<Binding>>,
+    /// The keys of the bindings of a subject in a namespace, by [`SubjectKey`].
+    by_subject: OrdMap<Box<str>, BindingKeys>,
+    /// What all of that takes in memory, about.
+    bytes: usize,
 }
 
-/// The bindings of one namespace.
-#[derive(Clone, Default)]
-struct Bindings {
-    by_name: OrdMap<Arc<str>, Arc<Binding>>,
-    /// The names of the bindings of a user or service account.
-    of_user: SubjectIndex,
-    of_group: SubjectIndex,
-}
+/// `namespace/` and who it is.
+struct SubjectKey(String);
 
-/// Names of bindings, by subject.
-type SubjectIndex = OrdMap<Box<str>, OrdSet<Arc<str>>>;
+/// The keys of the bindings of a subject in a namespace. Most have one, and a set takes some 500 bytes.
+#[derive(Clone)]
+enum BindingKeys {
+    One(Arc<str>),
+    Many(OrdSet<Arc<str>>),
+}
 
 struct Binding {
     role: Reference,
-    subjects: Vec<RbacSubject>,
+    subjects: Box<[RbacSubject]>,
 }
 
 /// The role that a binding refers to.
@@ -54,14 +61,10 @@ pub struct Reference {
 }
 
 enum RbacSubject {
-    User(String),
-    Group(String),
-    /// A service account, with its user name.
-    Account {
-        namespace: String,
-        name: String,
-        user: String,
-    },
+    User(Box<str>),
+    Group(Box<str>),
+    /// A service account, by its user name.
+    Account(Box<str>),
 }
 
 /// A binding that applies to a user, with the role's rules; `None` if the role does not exist.
@@ -98,15 +101,14 @@ impl Reference {
 impl RbacSubject {
     /// Decodes a subject of a binding in `namespace`; `None` if it is invalid.
     fn decode(subject: &Value, namespace: &str) -> Option<Self> {
-        let name = subject.str_at(&["name"]).to_owned();
+        let name = subject.str_at(&["name"]);
         match subject.str_at(&["kind"]) {
-            "User" => Some(RbacSubject::User(name)),
-            "Group" => Some(RbacSubject::Group(name)),
+            "User" => Some(RbacSubject::User(name.into())),
+            "Group" => Some(RbacSubject::Group(name.into())),
             "ServiceAccount" => {
                 let own = subject.str_at(&["namespace"]);
-                let namespace = if own.is_empty() { namespace } else { own }.to_owned();
-                let user = UserInfo::account_name(&namespace, &name);
-                (!namespace.is_empty()).then_some(RbacSubject::Account { namespace, name, user })
+                let namespace = if own.is_empty() { namespace } else { own };
+                (!namespace.is_empty()).then(|| RbacSubject::Account(UserInfo::account_name(namespace, name).into()))
             }
             _ => None,
         }
@@ -114,9 +116,25 @@ impl RbacSubject {
 
     fn is(&self, user: &UserInfo, groups: &UserGroups<'_>) -> bool {
         match self {
-            RbacSubject::User(name) | RbacSubject::Account { user: name, .. } => *name == user.name,
+            RbacSubject::User(name) | RbacSubject::Account(name) => **name == user.name,
             RbacSubject::Group(name) => groups.has(name),
         }
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            RbacSubject::User(name) | RbacSubject::Account(name) | RbacSubject::Group(name) => name,
+        }
+    }
+
+    /// Its key in the index.
+    fn key(&self, namespace: &str) -> SubjectKey {
+        let mut key = SubjectKey::of(namespace);
+        match self {
+            RbacSubject::User(name) | RbacSubject::Account(name) => key.set(SubjectKey::USER, name),
+            RbacSubject::Group(name) => key.set(SubjectKey::GROUP, name),
+        }
+        key
     }
 }
 
@@ -126,10 +144,60 @@ impl fmt::Display for RbacSubject {
             RbacSubject::User(name) => write!(f, "User {}", go_quote(name)),
             RbacSubject::Group(name) => write!(f, "Group {}", go_quote(name)),
             // Kubernetes prints the name before the namespace.
-            RbacSubject::Account { namespace, name, .. } => {
+            RbacSubject::Account(user) => {
+                let (namespace, name) = UserInfo::account_of(user).unwrap_or_default();
                 write!(f, "ServiceAccount {}", go_quote(&format!("{name}/{namespace}")))
             }
         }
+    }
+}
+
+impl SubjectKey {
+    const USER: char = 'u';
+    const GROUP: char = 'g';
+
+    /// The beginning of the keys of a namespace, which has no slash in its name.
+    fn of(namespace: &str) -> Self {
+        SubjectKey(format!("{namespace}/"))
+    }
+
+    /// Sets who it is.
+    fn set(&mut self, kind: char, name: &str) {
+        let namespace = self.0.find('/').map_or(0, |slash| slash + 1);
+        self.0.truncate(namespace);
+        self.0.push(kind);
+        self.0.push_str(name);
+    }
+}
+
+impl BindingKeys {
+    fn insert(&mut self, key: &Arc<str>) {
+        match self {
+            BindingKeys::One(known) if known == key => {}
+            BindingKeys::One(known) => {
+                *self = BindingKeys::Many([Arc::clone(known), Arc::clone(key)].into_iter().collect());
+            }
+            BindingKeys::Many(keys) => _ = keys.insert(Arc::clone(key)),
+        }
+    }
+
+    /// Removes a key; returns whether none is left.
+    fn remove(&mut self, key: &str) -> bool {
+        match self {
+            BindingKeys::One(known) => **known == *key,
+            BindingKeys::Many(keys) => {
+                keys.remove(key);
+                keys.is_empty()
+            }
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Arc<str>> {
+        let (one, many) = match self {
+            BindingKeys::One(key) => (Some(key), None),
+            BindingKeys::Many(keys) => (None, Some(keys)),
+        };
+        one.into_iter().chain(many.into_iter().flatten())
     }
 }
 
@@ -148,45 +216,53 @@ impl fmt::Display for Grant<'_> {
 impl RbacPolicy {
     /// Records a role under its key: `namespace/name`, or the name of a cluster role.
     pub fn set_role(&mut self, key: &str, role: &Value) {
-        self.roles.insert(key.into(), PolicyRule::all_of(role).into());
+        self.remove_role(key);
+        let rules: Arc<[PolicyRule]> = PolicyRule::all_of(role).into();
+        self.bytes += ENTRY_BYTES + PolicyRule::memory_bytes(&rules);
+        self.roles.insert(key.into(), rules);
     }
 
     pub fn remove_role(&mut self, key: &str) {
-        self.roles.remove(key);
+        if let Some(rules) = self.roles.remove(key) {
+            self.bytes = self.bytes.saturating_sub(ENTRY_BYTES + PolicyRule::memory_bytes(&rules));
+        }
     }
 
     /// Records a binding under its key: `namespace/name`, or the name of a cluster role binding.
     pub fn set_binding(&mut self, key: &str, binding: &Value) {
         self.remove_binding(key);
-        let (namespace, name) = split_key(key);
+        let (namespace, _) = split_key(key);
         let subjects = binding.items_at(&["subjects"]).iter();
-        let subjects: Vec<_> = subjects.filter_map(|subject| RbacSubject::decode(subject, namespace)).collect();
-        let name: Arc<str> = name.into();
-        let bindings = self.bindings.entry(namespace.into()).or_default();
+        let subjects: Box<[_]> = subjects.filter_map(|subject| RbacSubject::decode(subject, namespace)).collect();
+        let key: Arc<str> = key.into();
         for subject in &subjects {
             work::step();
-            let (index, who) = bindings.index(subject);
-            index.entry(who.into()).or_default().insert(Arc::clone(&name));
+            let SubjectKey(subject) = subject.key(namespace);
+            match self.by_subject.get_mut(subject.as_str()) {
+                Some(keys) => keys.insert(&key),
+                None => _ = self.by_subject.insert(subject.into(), BindingKeys::One(Arc::clone(&key))),
+            }
         }
-        bindings.by_name.insert(name, Arc::new(Binding { role: Reference::of(binding), subjects }));
+        let binding = Binding { role: Reference::of(binding), subjects };
+        self.bytes += binding.memory_bytes();
+        self.bindings.insert(key, Arc::new(binding));
     }
 
     pub fn remove_binding(&mut self, key: &str) {
-        let (namespace, name) = split_key(key);
-        let Some(bindings) = self.bindings.get_mut(namespace) else { return };
-        let Some(binding) = bindings.by_name.remove(name) else { return };
+        let (namespace, _) = split_key(key);
+        let Some(binding) = self.bindings.remove(key) else { return };
+        self.bytes = self.bytes.saturating_sub(binding.memory_bytes());
         for subject in &binding.subjects {
-            let (index, who) = bindings.index(subject);
-            if let Some(names) = index.get_mut(who) {
-                names.remove(name);
-                if names.is_empty() {
-                    index.remove(who);
-                }
+            let SubjectKey(subject) = subject.key(namespace);
+            if self.by_subject.get_mut(subject.as_str()).is_some_and(|keys| keys.remove(key)) {
+                self.by_subject.remove(subject.as_str());
             }
         }
-        if bindings.by_name.is_empty() {
-            self.bindings.remove(namespace);
-        }
+    }
+
+    /// How many bytes it takes in memory, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Decides whether a user may do what a request asks for. Members of `system:masters` may do
@@ -265,19 +341,39 @@ impl RbacPolicy {
         let groups = UserGroups::of(user);
         let mut grants = Vec::new();
         for place in std::iter::once("").chain(own) {
-            let Some((namespace, bindings)) = self.bindings.get_key_value(place) else { continue };
-            for name in bindings.names_of(user) {
+            for key in self.keys_of(user, place) {
                 work::step();
-                let binding = &bindings.by_name[name];
+                let binding = &self.bindings[key];
                 work::steps(binding.subjects.len());
                 let Some(subject) = binding.subjects.iter().find(|subject| subject.is(user, &groups)) else { continue };
-                grants.push((&**namespace, &**name, binding, subject));
+                grants.push((split_key(key), binding, subject));
             }
         }
-        grants.into_iter().map(|(namespace, name, binding, subject)| {
+        grants.into_iter().map(|((namespace, name), binding, subject)| {
             let rules = self.rules_of(&binding.role, namespace);
             Grant { namespace, name, role: &binding.role, subject, rules }
         })
+    }
+
+    /// The keys of the bindings in a namespace that concern a user, in order, each once.
+    fn keys_of(&self, user: &UserInfo, namespace: &str) -> BTreeSet<&Arc<str>> {
+        let mut subject = SubjectKey::of(namespace);
+        let mut found = BTreeSet::new();
+        let users = std::iter::once((SubjectKey::USER, &user.name));
+        for (kind, name) in users.chain(user.groups.iter().map(|group| (SubjectKey::GROUP, group))) {
+            subject.set(kind, name);
+            found.extend(self.by_subject.get(subject.0.as_str()).into_iter().flat_map(BindingKeys::iter));
+        }
+        found
+    }
+}
+
+impl Binding {
+    /// How many bytes it takes in memory, about.
+    fn memory_bytes(&self) -> usize {
+        // A name is in the index, too.
+        let subjects = self.subjects.iter().map(|subject| SUBJECT_BYTES + 2 * subject.name().len());
+        ENTRY_BYTES + self.role.kind.len() + self.role.name.len() + subjects.sum::<usize>()
     }
 }
 
@@ -305,23 +401,6 @@ impl<'u> UserGroups<'u> {
 
     fn has(&self, group: &str) -> bool {
         self.0.binary_search(&group).is_ok()
-    }
-}
-
-impl Bindings {
-    /// The index that lists the bindings of a subject, and the subject's key in it.
-    fn index<'s>(&mut self, subject: &'s RbacSubject) -> (&mut SubjectIndex, &'s str) {
-        match subject {
-            RbacSubject::User(name) | RbacSubject::Account { user: name, .. } => (&mut self.of_user, name),
-            RbacSubject::Group(name) => (&mut self.of_group, name),
-        }
-    }
-
-    /// The names of the bindings that concern a user, in order, each once.
-    fn names_of(&self, user: &UserInfo) -> BTreeSet<&Arc<str>> {
-        let own = self.of_user.get(user.name.as_str()).into_iter();
-        let of_groups = user.groups.iter().filter_map(|group| self.of_group.get(group.as_str()));
-        own.chain(of_groups).flatten().collect()
     }
 }
 
@@ -438,6 +517,35 @@ mod tests {
         };
         let (once, often) = (steps(1), steps(TIMES));
         assert!(often < 2 * once, "{once} and {often} steps");
+    }
+
+    #[test]
+    fn what_it_takes_is_told_and_given_back() {
+        let mut policy = RbacPolicy::default();
+        let names: Vec<_> = (0..1000).map(|at| format!("n{at}")).collect();
+        let role = format!(
+            "rules: [{{apiGroups: [''], resources: [pods], verbs: [get], resourceNames: [{}]}}]",
+            names.join(",")
+        );
+        let subjects: Vec<_> = names.iter().map(|name| format!("{{kind: User, name: {name}}}")).collect();
+        let binding = format!("{{subjects: [{}], roleRef: {{kind: Role, name: r}}}}", subjects.join(","));
+        for _ in 0..2 {
+            policy.set_role("n/r", &yaml(&role));
+            policy.set_binding("n/b", &yaml(&binding));
+            policy.set_binding("n/c", &yaml(&binding));
+        }
+        let of_each = policy.memory_bytes() / 1000;
+        assert!((2 * SUBJECT_BYTES..2 * SUBJECT_BYTES + 30).contains(&of_each), "{of_each}");
+        let may = |policy: &RbacPolicy| policy.decide(&user("n7", &[]), &pods("get", "n"));
+        let expected = r#"RBAC: role.rbac.authorization.k8s.io "r" not found"#;
+        assert_eq!(may(&policy), Decision::NO_OPINION);
+        policy.remove_role("n/r");
+        assert_eq!(may(&policy), Decision::no_opinion(expected));
+        policy.remove_binding("n/b");
+        assert_eq!(may(&policy), Decision::no_opinion(expected));
+        policy.remove_binding("n/c");
+        assert_eq!((may(&policy), policy.memory_bytes()), (Decision::NO_OPINION, 0));
+        assert!(policy.by_subject.is_empty());
     }
 
     #[test]

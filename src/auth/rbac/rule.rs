@@ -1,6 +1,9 @@
 //! A single rule, and what it allows.
 
+use std::fmt;
+
 use super::quote_list;
+use super::rule_texts::{PackedTexts, TextLists, TextListsBuilder};
 use crate::auth::{Attributes, NonResourceRule, ResourceRule};
 use crate::object;
 use crate::value::Value;
@@ -9,120 +12,186 @@ use crate::work;
 /// The wildcard that matches everything.
 pub(super) const ALL: &str = "*";
 
-/// A PolicyRule of `rbac.authorization.k8s.io/v1`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PolicyRule {
-    pub verbs: Vec<String>,
-    pub api_groups: Vec<String>,
-    pub resources: Vec<String>,
-    /// Empty for all names.
-    pub resource_names: Vec<String>,
-    pub non_resource_urls: Vec<String>,
+/// The lists of a rule, in the order in which rules are compared.
+const LISTS: usize = 5;
+
+/// A PolicyRule of `rbac.authorization.k8s.io/v1`. The rules of a role share the memory of their texts.
+#[derive(Clone, Default)]
+pub struct PolicyRule(TextLists<LISTS>);
+
+/// What a new rule consists of.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RuleParts<'t> {
+    pub verbs: &'t [&'t str],
+    pub api_groups: &'t [&'t str],
+    pub resources: &'t [&'t str],
+    pub resource_names: &'t [&'t str],
+    pub non_resource_urls: &'t [&'t str],
 }
 
 impl PolicyRule {
-    /// The rules of a role.
-    pub fn all_of(role: &Value) -> Vec<Self> {
-        role.items_at(&["rules"]).iter().map(Self::decode).collect()
+    /// A rule by itself.
+    pub fn new(parts: &RuleParts<'_>) -> Self {
+        let lists = [parts.verbs, parts.api_groups, parts.resources, parts.resource_names, parts.non_resource_urls];
+        let mut builder = TextListsBuilder::default();
+        let ends = lists.map(|list| {
+            list.iter().for_each(|text| builder.push(text));
+            builder.end()
+        });
+        builder.close(0, ends);
+        builder.finish().next().map(PolicyRule).unwrap_or_default()
     }
 
-    fn decode(rule: &Value) -> Self {
-        let texts = |name: &str| {
-            let items = rule.items_at(&[name]).iter();
-            items.filter_map(Value::as_str).inspect(|text| work::bytes(text.len())).map(str::to_owned).collect()
-        };
-        PolicyRule {
-            verbs: texts("verbs"),
-            api_groups: texts("apiGroups"),
-            resources: texts("resources"),
-            resource_names: texts("resourceNames"),
-            non_resource_urls: texts("nonResourceURLs"),
+    /// The rules of a role.
+    pub fn all_of(role: &Value) -> Vec<Self> {
+        let mut builder = TextListsBuilder::default();
+        for rule in role.items_at(&["rules"]) {
+            let first = builder.end();
+            let ends = ["verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs"].map(|name| {
+                for text in rule.items_at(&[name]).iter().filter_map(Value::as_str) {
+                    work::bytes(text.len());
+                    builder.push(text);
+                }
+                builder.end()
+            });
+            builder.close(first, ends);
         }
+        builder.finish().map(PolicyRule).collect()
+    }
+
+    /// How many bytes the rules of a role take in memory, about.
+    pub fn memory_bytes(rules: &[Self]) -> usize {
+        let texts =
+            |rule: &Self| rule.lists().iter().flat_map(PackedTexts::iter).map(|text| text.len() + 4).sum::<usize>();
+        rules.iter().map(|rule| size_of::<Self>() + texts(rule)).sum()
+    }
+
+    pub fn verbs(&self) -> PackedTexts<'_> {
+        self.0.list(0)
+    }
+
+    pub fn api_groups(&self) -> PackedTexts<'_> {
+        self.0.list(1)
+    }
+
+    pub fn resources(&self) -> PackedTexts<'_> {
+        self.0.list(2)
+    }
+
+    /// Empty for all names.
+    pub fn resource_names(&self) -> PackedTexts<'_> {
+        self.0.list(3)
+    }
+
+    pub fn non_resource_urls(&self) -> PackedTexts<'_> {
+        self.0.list(4)
+    }
+
+    fn lists(&self) -> [PackedTexts<'_>; LISTS] {
+        std::array::from_fn(|at| self.0.list(at))
     }
 
     /// Encodes the rule as a role contains it.
     pub fn encode(&self) -> Value {
         let parts = [
-            ("apiGroups", &self.api_groups),
-            ("nonResourceURLs", &self.non_resource_urls),
-            ("resourceNames", &self.resource_names),
-            ("resources", &self.resources),
+            ("apiGroups", self.api_groups()),
+            ("nonResourceURLs", self.non_resource_urls()),
+            ("resourceNames", self.resource_names()),
+            ("resources", self.resources()),
         ];
-        let texts = |texts: &[String]| Value::Array(texts.iter().map(|text| Value::from(text.as_str())).collect());
-        let mut rule = object! { "verbs" => texts(&self.verbs) };
-        for (name, values) in parts.into_iter().filter(|(_, values)| !values.is_empty()) {
-            rule.make_object().insert(name, texts(values));
+        let texts = |texts: &PackedTexts<'_>| Value::Array(texts.iter().map(Value::from).collect());
+        let mut rule = object! { "verbs" => texts(&self.verbs()) };
+        for (name, values) in parts.iter().filter(|(_, values)| !values.is_empty()) {
+            rule.make_object().insert(*name, texts(values));
         }
         rule
     }
 
     /// The two rules that allow everything.
     pub fn full_authority() -> [Self; 2] {
-        let all = || vec![ALL.to_owned()];
+        let verbs: &[&str] = &[ALL];
         [
-            PolicyRule { verbs: all(), api_groups: all(), resources: all(), ..PolicyRule::default() },
-            PolicyRule { verbs: all(), non_resource_urls: all(), ..PolicyRule::default() },
+            PolicyRule::new(&RuleParts { verbs, api_groups: verbs, resources: verbs, ..RuleParts::default() }),
+            PolicyRule::new(&RuleParts { verbs, non_resource_urls: verbs, ..RuleParts::default() }),
         ]
     }
 
     /// Whether the rule allows what a request asks for.
     pub fn allows(&self, attributes: &Attributes<'_>) -> bool {
-        work::steps(1 + self.verbs.len());
+        let verbs = self.verbs();
+        work::steps(1 + verbs.len());
         match attributes {
             Attributes::Resource(wanted) => {
-                work::steps(self.api_groups.len() + self.resources.len() + self.resource_names.len());
-                has(&self.verbs, wanted.verb)
-                    && has(&self.api_groups, wanted.group)
-                    && self.resources.iter().any(|resource| names(resource, wanted.resource, wanted.subresource))
-                    && (self.resource_names.is_empty() || self.resource_names.iter().any(|name| name == wanted.name))
+                let (groups, resources, names) = (self.api_groups(), self.resources(), self.resource_names());
+                work::steps(groups.len() + resources.len() + names.len());
+                has(&verbs, wanted.verb)
+                    && has(&groups, wanted.group)
+                    && resources.iter().any(|resource| is_named(resource, wanted.resource, wanted.subresource))
+                    && (names.is_empty() || names.contains(wanted.name))
             }
             Attributes::Path { verb, path } => {
-                work::steps(self.non_resource_urls.len());
-                has(&self.verbs, verb) && self.non_resource_urls.iter().any(|url| covers_url(url, path))
+                let urls = self.non_resource_urls();
+                work::steps(urls.len());
+                has(&verbs, verb) && urls.iter().any(|url| covers_url(url, path))
             }
         }
     }
 
     /// The approximate size of the rule when it is encoded, in bytes.
     pub(super) fn bytes(&self) -> usize {
-        let lists = [&self.verbs, &self.api_groups, &self.resources, &self.resource_names, &self.non_resource_urls];
-        lists.into_iter().flatten().map(|text| text.len() + 3).sum()
+        self.lists().iter().flat_map(PackedTexts::iter).map(|text| text.len() + 3).sum()
     }
 
     /// The rule for resources and the rule for non-resource paths, if it has such parts.
     pub fn split(&self) -> (Option<ResourceRule>, Option<NonResourceRule>) {
-        let resource = ResourceRule {
-            verbs: self.verbs.clone(),
-            api_groups: self.api_groups.clone(),
-            resources: self.resources.clone(),
-            resource_names: self.resource_names.clone(),
-        };
-        let other = NonResourceRule { verbs: self.verbs.clone(), urls: self.non_resource_urls.clone() };
-        ((!self.resources.is_empty()).then_some(resource), (!self.non_resource_urls.is_empty()).then_some(other))
+        let [verbs, api_groups, resources, resource_names, urls] = self.lists();
+        let resource = (!resources.is_empty()).then(|| ResourceRule {
+            verbs: verbs.to_vec(),
+            api_groups: api_groups.to_vec(),
+            resources: resources.to_vec(),
+            resource_names: resource_names.to_vec(),
+        });
+        let other = (!urls.is_empty()).then(|| NonResourceRule { verbs: verbs.to_vec(), urls: urls.to_vec() });
+        (resource, other)
     }
 
-    /// Formats the rule as Kubernetes does in messages.
-    pub(super) fn describe(&self) -> String {
+    /// Formats the rule as Kubernetes does in messages, with these verbs.
+    pub(super) fn describe(&self, verbs: &[&str]) -> String {
+        let quoted = |texts: PackedTexts<'_>| quote_list(texts.iter());
         let parts = [
-            ("APIGroups", &self.api_groups),
-            ("Resources", &self.resources),
-            ("NonResourceURLs", &self.non_resource_urls),
-            ("ResourceNames", &self.resource_names),
-            ("Verbs", &self.verbs),
+            ("APIGroups", self.api_groups()),
+            ("Resources", self.resources()),
+            ("NonResourceURLs", self.non_resource_urls()),
+            ("ResourceNames", self.resource_names()),
         ];
-        let parts = parts.iter().filter(|(_, texts)| !texts.is_empty());
-        let parts: Vec<_> = parts.map(|(name, texts)| format!("{name}:{}", quote_list(texts))).collect();
+        let parts = parts.into_iter().filter(|(_, texts)| !texts.is_empty());
+        let mut parts: Vec<_> = parts.map(|(name, texts)| format!("{name}:{}", quoted(texts))).collect();
+        parts.push(format!("Verbs:{}", quote_list(verbs.iter().copied())));
         format!("{{{}}}", parts.join(", "))
     }
 }
 
-fn has(set: &[String], wanted: &str) -> bool {
+impl PartialEq for PolicyRule {
+    fn eq(&self, other: &Self) -> bool {
+        self.lists() == other.lists()
+    }
+}
+
+impl Eq for PolicyRule {}
+
+impl fmt::Debug for PolicyRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.lists().fmt(f)
+    }
+}
+
+fn has(set: &PackedTexts<'_>, wanted: &str) -> bool {
     set.iter().any(|own| own == ALL || own == wanted)
 }
 
 /// Whether `pattern` matches a resource or its subresource: `*`, `RESOURCE`,
 /// `RESOURCE/SUBRESOURCE`, `*/SUBRESOURCE`.
-fn names(pattern: &str, resource: &str, subresource: &str) -> bool {
+fn is_named(pattern: &str, resource: &str, subresource: &str) -> bool {
     let is_part = |rest: &str| rest.strip_prefix('/') == Some(subresource);
     match pattern.strip_prefix(resource) {
         _ if pattern == ALL => true,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::pod::Pod;
 use crate::controllers::client::int_at;
-use crate::meta::selector::LabelSelector;
+use crate::meta::selector::{LabelSelector, Labels as _};
 use crate::value::{Map, Value};
 
 /// The disruptions that a budget allows.
@@ -36,7 +36,7 @@ impl Budget {
 
     fn covers(&self, pod: &Pod) -> bool {
         let name = pod.key.split_once('/').map_or(pod.key.as_str(), |(_, name)| name);
-        !pod.labels.is_empty()
+        pod.labels.count() > 0
             && self.namespace == pod.namespace
             && self.selector.matches(&pod.labels)
             && !self.disrupted.contains(name)

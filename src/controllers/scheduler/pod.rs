@@ -6,6 +6,7 @@ use super::term::Term;
 use crate::controllers::client::{controller_of, is_going, key_of};
 use crate::kinds::pod_object::sum_of_containers;
 use crate::meta::quantity::Quantity;
+use crate::meta::selector::PackedLabels;
 use crate::value::{Map, Value};
 
 /// Amounts by the names of resources: thousandths of CPUs, and whole units of everything else.
@@ -16,7 +17,7 @@ pub(super) type Amounts = BTreeMap<String, i64>;
 pub(super) struct Pod {
     pub key: String,
     pub namespace: String,
-    pub labels: Map,
+    pub labels: PackedLabels,
     pub requests: Amounts,
     /// Protocol, address and number.
     pub ports: Vec<(String, String, i64)>,
@@ -33,12 +34,11 @@ impl Pod {
         let spec = pod.get("spec").unwrap_or(&Value::Null);
         let repels = ["affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
         let owner = controller_of(pod);
-        let labels = pod.at(&["metadata", "labels"]).and_then(Value::as_object);
         let namespace = pod.str_at(&["metadata", "namespace"]);
         Pod {
             key: key_of(pod),
             namespace: namespace.to_owned(),
-            labels: labels.cloned().unwrap_or_default(),
+            labels: PackedLabels::from(&pod.at(&["metadata", "labels"])),
             requests: requests(spec),
             ports: ports(spec),
             priority: spec.get("priority").and_then(Value::as_i64).unwrap_or_default(),

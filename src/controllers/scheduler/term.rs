@@ -1,6 +1,6 @@
 //! The terms of affinity and anti-affinity: which pods each of them is about.
 
-use crate::meta::selector::LabelSelector;
+use crate::meta::selector::{LabelSelector, PackedLabels};
 use crate::value::{Map, Value};
 use crate::work;
 
@@ -36,7 +36,7 @@ impl Term {
     }
 
     /// Whether it is about a pod: the name and the labels of its namespace, if these are known, and its labels.
-    pub fn is_about(&self, namespace: (&str, Option<&Map>), labels: &Map) -> bool {
+    pub fn is_about(&self, namespace: (&str, Option<&Map>), labels: &PackedLabels) -> bool {
         work::step();
         let (name, of_namespace) = namespace;
         let by_labels = || {

@@ -20,7 +20,7 @@ fn foo(version: &str, storage: bool) -> DiscoveredResource {
         schema_generation: 1,
         served: true,
         storage,
-        structural: Arc::default(),
+        structural: Default::default(),
         rules: Default::default(),
         preserve_unknown_fields: false,
         status: true,

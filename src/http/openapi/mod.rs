@@ -1,8 +1,8 @@
 //! OpenAPI documents of what is served, for `kubectl explain`, `apply` and `diff`.
 //!
-//! Input: served versions. Output: whole documents as values, for the caller to encode, cache and tag. Building one walks
-//! every schema, so nothing here runs before a client asks. The documents are plain values, not `openapiv3` types:
-//! Kubernetes publishes `uniqueItems` on strings and numbers, which those types can't express, and every schema is
+//! Input: served versions. Output: whole documents as JSON, for the caller to cache and tag. Building one walks every
+//! schema, so nothing here runs before a client asks. The documents are plain values, not `openapiv3` types: Kubernetes
+//! publishes `uniqueItems` on strings and numbers, which those types can't express, and every schema is
 //! already a value.
 //! Source: documents recorded from apiextensions-apiserver 1.37; the shared definitions stand in `schemas/openapi.json`.
 
@@ -14,9 +14,10 @@ mod path_writer;
 mod connecting;
 mod paths;
 mod discovery;
+mod pieces;
 mod shared;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha512};
@@ -26,12 +27,13 @@ use crate::kinds;
 use crate::meta::minor::Minor;
 use crate::object;
 use crate::schema::openapi::{self, Dialect, OpenApiOptions, PublishedKind};
-use crate::types::{self, collect_references};
+use crate::types;
 use crate::value::{Map, Value};
 use crate::work;
 use names::{built_in, definition_name, is_built_in};
 use parameters::share_parameters;
 use paths::insert_paths;
+use pieces::{DocumentField, Pieces};
 use shared::{SHARED, WholeVersions};
 
 pub use discovery::DiscoveryPath;
@@ -39,64 +41,78 @@ pub use names::document_path;
 
 /// The size limit of a document, without the definitions that all kinds share: kinds beyond it are left out. The
 /// reference has no such limit.
-const DOCUMENT_BYTES_MAX: usize = 64 << 20;
+pub const DOCUMENT_BYTES_MAX: usize = 64 << 20;
 
-/// The version of Kubernetes that the server of these versions speaks for.
-fn minor_of(versions: &[Arc<ServedVersion>]) -> Minor {
-    versions.first().map(|version| version.minor).unwrap_or_default()
-}
-
-/// The document of one group and version: all of its resources.
-pub fn v3_document(versions: &[Arc<ServedVersion>]) -> Value {
-    let minor = minor_of(versions);
-    let mut paths = Map::new();
-    let mut schemas = Map::new();
-    let mut room = DOCUMENT_BYTES_MAX;
+/// The document of one group and version, as JSON: all of its resources. Each version is dropped before the next one is
+/// asked for.
+pub fn v3_document(versions: impl IntoIterator<Item = Arc<ServedVersion>>, minor: Minor) -> Vec<u8> {
+    let (mut paths, mut schemas, mut wanted) = (Pieces::default(), Pieces::default(), HashSet::new());
+    let mut of_built_in = None;
     for version in versions {
+        if of_built_in.is_none() && built_in(&version).is_some() {
+            of_built_in = Some((version.group.clone(), version.version.clone()));
+        }
         let (mut own_schemas, mut own_paths) = (Map::new(), Map::new());
-        insert_definitions(version, Dialect::V3, &mut own_schemas);
-        insert_paths(version, Dialect::V3, &mut own_paths);
-        let Some(left) = room.checked_sub(bytes_of(&own_schemas) + bytes_of(&own_paths)) else { continue };
-        room = left;
-        own_schemas.into_iter().for_each(|(name, schema)| _ = schemas.insert(name, schema));
-        own_paths.into_iter().for_each(|(name, path)| _ = paths.insert(name, path));
+        insert_definitions(&version, Dialect::V3, &mut own_schemas);
+        insert_paths(&version, Dialect::V3, &mut own_paths);
+        let (own_schemas, own_paths) = (Pieces::of(own_schemas, &mut wanted), Pieces::of(own_paths, &mut wanted));
+        if schemas.bytes() + paths.bytes() + own_schemas.bytes() + own_paths.bytes() <= DOCUMENT_BYTES_MAX {
+            schemas.append(own_schemas);
+            paths.append(own_paths);
+        }
     }
-    let Some(version) = versions.iter().find(|version| built_in(version).is_some()) else {
-        insert_shared([&paths], minor, (Dialect::V3, WholeVersions::OfDefinitions), &mut schemas);
-        return object! {
-            "openapi" => "3.0.0",
-            "info" => object! { "title" => "Kubernetes CRD Swagger", "version" => "v0.1.0" },
-            "paths" => paths,
-            "components" => object! { "schemas" => schemas },
-        };
+    let Some((group, version)) = of_built_in else {
+        insert_shared(wanted, minor, (Dialect::V3, WholeVersions::OfDefinitions), &mut schemas);
+        let info = object! { "title" => "Kubernetes CRD Swagger", "version" => "v0.1.0" };
+        return document([
+            ("openapi", Value::from("3.0.0").into()),
+            ("info", info.into()),
+            ("paths", paths.into()),
+            ("components", DocumentField::Object([("schemas", schemas.into())].into())),
+        ]);
     };
-    DiscoveryPath::of_version(&version.group, &version.version).insert(Dialect::V3, &mut paths);
-    let named = WholeVersions::Of { group: &version.group, version: &version.version };
-    insert_shared([&paths], minor, (Dialect::V3, named), &mut schemas);
+    paths.append(Pieces::of(discovery_path(&group, &version, Dialect::V3), &mut wanted));
+    let named = WholeVersions::Of { group: &group, version: &version };
+    insert_shared(wanted, minor, (Dialect::V3, named), &mut schemas);
     built_in_v3_document(paths, schemas, minor)
 }
 
-/// The document of a path by which clients learn what is served.
-pub fn v3_discovery_document(path: &DiscoveryPath, minor: Minor) -> Value {
-    let (mut paths, mut schemas) = (Map::new(), Map::new());
+/// The document of a path by which clients learn what is served, as JSON.
+pub fn v3_discovery_document(path: &DiscoveryPath, minor: Minor) -> Vec<u8> {
+    let (mut paths, mut schemas, mut wanted) = (Map::new(), Pieces::default(), HashSet::new());
     path.insert(Dialect::V3, &mut paths);
-    insert_shared([&paths], minor, (Dialect::V3, WholeVersions::OfDefinitions), &mut schemas);
+    let paths = Pieces::of(paths, &mut wanted);
+    insert_shared(wanted, minor, (Dialect::V3, WholeVersions::OfDefinitions), &mut schemas);
     built_in_v3_document(paths, schemas, minor)
+}
+
+fn discovery_path(group: &str, version: &str, dialect: Dialect) -> Map {
+    let mut paths = Map::new();
+    DiscoveryPath::of_version(group, version).insert(dialect, &mut paths);
+    paths
+}
+
+fn document<const FIELDS: usize>(fields: [(&'static str, DocumentField); FIELDS]) -> Vec<u8> {
+    DocumentField::Object(fields.into()).text()
 }
 
 /// The paths of discovery for these versions, except those of the versions themselves.
-pub fn discovery_paths(versions: &[Arc<ServedVersion>]) -> Vec<DiscoveryPath> {
-    let own = versions.iter().filter(|version| built_in(version).is_some());
+pub fn discovery_paths<'v>(versions: impl IntoIterator<Item = &'v ServedVersion>) -> Vec<DiscoveryPath> {
+    let own = versions.into_iter().filter(|version| built_in(version).is_some());
     DiscoveryPath::of_groups(own.map(|version| version.group.as_str()))
 }
 
-fn built_in_v3_document(paths: Map, schemas: Map, minor: Minor) -> Value {
-    let mut components = Map::new();
+fn built_in_v3_document(paths: Pieces, schemas: Pieces, minor: Minor) -> Vec<u8> {
+    let mut components = BTreeMap::from([("securitySchemes", bearer_token().into())]);
     if !schemas.is_empty() {
         components.insert("schemas", schemas.into());
     }
-    components.insert("securitySchemes", bearer_token());
-    object! { "openapi" => "3.0.0", "info" => info(minor), "paths" => paths, "components" => components }
+    document([
+        ("openapi", Value::from("3.0.0").into()),
+        ("info", info(minor).into()),
+        ("paths", paths.into()),
+        ("components", DocumentField::Object(components)),
+    ])
 }
 
 fn info(minor: Minor) -> Value {
@@ -110,40 +126,48 @@ fn bearer_token() -> Value {
     object! { "BearerToken" => token }
 }
 
-/// The one v2 document of everything that is served. Defaults are left out, and parameters stand in one place.
-pub fn v2_document(versions: &[Arc<ServedVersion>], minor: Minor) -> Value {
-    let (mut paths, mut parameters) = (Map::new(), Map::new());
-    let mut definitions = Map::new();
-    let mut room = DOCUMENT_BYTES_MAX;
+/// The one v2 document of everything that is served, as JSON. Defaults are left out, and parameters stand in one place.
+/// Each version is dropped before the next one is asked for.
+pub fn v2_document(versions: impl IntoIterator<Item = Arc<ServedVersion>>, minor: Minor) -> Vec<u8> {
+    let (mut paths, mut definitions, mut wanted) = (Pieces::default(), Pieces::default(), HashSet::new());
+    let mut parameters = Map::new();
+    let mut of_built_in = BTreeSet::new();
     for version in versions {
+        if built_in(&version).is_some() {
+            of_built_in.insert((version.group.clone(), version.version.clone()));
+        }
         let (mut own_definitions, mut own_paths) = (Map::new(), Map::new());
-        insert_definitions(version, Dialect::V2, &mut own_definitions);
-        insert_paths(version, Dialect::V2, &mut own_paths);
+        insert_definitions(&version, Dialect::V2, &mut own_definitions);
+        own_definitions.values_mut().for_each(remove_defaults);
+        insert_paths(&version, Dialect::V2, &mut own_paths);
         // Shared at once, as parameters make up most of a document until then.
         let shared = share_parameters(&mut own_paths);
-        let Some(left) = room.checked_sub(bytes_of(&own_definitions) + bytes_of(&own_paths)) else { continue };
-        room = left;
-        own_definitions.into_iter().for_each(|(name, definition)| _ = definitions.insert(name, definition));
-        own_paths.into_iter().for_each(|(name, path)| _ = paths.insert(name, path));
-        shared.into_iter().for_each(|(name, parameter)| _ = parameters.insert(name, parameter));
+        let own_definitions = Pieces::of(own_definitions, &mut wanted);
+        let own_paths = Pieces::of(own_paths, &mut wanted);
+        if definitions.bytes() + paths.bytes() + own_definitions.bytes() + own_paths.bytes() <= DOCUMENT_BYTES_MAX {
+            definitions.append(own_definitions);
+            paths.append(own_paths);
+            shared.into_iter().for_each(|(name, parameter)| _ = parameters.insert(name, parameter));
+        }
     }
-    discovery_paths(versions).iter().for_each(|path| path.insert(Dialect::V2, &mut paths));
-    let own = versions.iter().filter(|version| built_in(version).is_some());
-    let own: BTreeSet<_> = own.map(|version| (version.group.as_str(), version.version.as_str())).collect();
-    for (group, version) in own {
-        DiscoveryPath::of_version(group, version).insert(Dialect::V2, &mut paths);
+    let mut discovery = Map::new();
+    let groups = DiscoveryPath::of_groups(of_built_in.iter().map(|(group, _)| group.as_str()));
+    groups.iter().for_each(|path| path.insert(Dialect::V2, &mut discovery));
+    for (group, version) in &of_built_in {
+        DiscoveryPath::of_version(group, version).insert(Dialect::V2, &mut discovery);
     }
-    insert_shared([&paths, &parameters], minor, (Dialect::V2, WholeVersions::All), &mut definitions);
-    definitions.values_mut().for_each(remove_defaults);
-    object! {
-        "swagger" => "2.0",
-        "info" => info(minor),
-        "paths" => paths,
-        "definitions" => definitions,
-        "parameters" => parameters,
-        "securityDefinitions" => bearer_token(),
-        "security" => vec![object! { "BearerToken" => Vec::new() }],
-    }
+    paths.append(Pieces::of(discovery, &mut wanted));
+    let parameters = Pieces::of(parameters, &mut wanted);
+    insert_shared(wanted, minor, (Dialect::V2, WholeVersions::All), &mut definitions);
+    document([
+        ("swagger", Value::from("2.0").into()),
+        ("info", info(minor).into()),
+        ("paths", paths.into()),
+        ("definitions", definitions.into()),
+        ("parameters", parameters.into()),
+        ("securityDefinitions", bearer_token().into()),
+        ("security", Value::from(vec![object! { "BearerToken" => Vec::new() }]).into()),
+    ])
 }
 
 /// The index of v3 documents: `path` is `apis/GROUP/VERSION` or `api/v1`, `hash` changes whenever the document does.
@@ -216,7 +240,7 @@ fn insert_definitions(version: &ServedVersion, dialect: Dialect, definitions: &m
     if SHARED.definitions.contains_key(&name) {
         return;
     }
-    let schema = Some(version.structural.as_ref());
+    let schema = Some(&*version.structural);
     let definition = openapi::publish(schema, &kind, version.preserve_unknown_fields, OpenApiOptions::all(dialect));
     let mut list = openapi::publish_list(&kind, dialect);
     if let Some(items) = list.at_mut(&["properties", "items", "items"]) {
@@ -226,33 +250,28 @@ fn insert_definitions(version: &ServedVersion, dialect: Dialect, definitions: &m
     definitions.insert(definition_name(kind.group, kind.version, kind.list_kind), list);
 }
 
-/// Adds the shared definitions that `others` and `definitions` refer to, directly or indirectly.
-fn insert_shared<'m>(
-    others: impl IntoIterator<Item = &'m Map>,
+/// Adds the shared definitions that are `wanted`, and those that they refer to, directly or indirectly.
+fn insert_shared(
+    wanted: HashSet<String>,
     minor: Minor,
     (dialect, versions): (Dialect, WholeVersions<'_>),
-    definitions: &mut Map,
+    definitions: &mut Pieces,
 ) {
-    let mut wanted = HashSet::new();
-    let others = others.into_iter().flat_map(Map::values);
-    others.for_each(|other| collect_references(other, &mut wanted));
-    definitions.values().for_each(|definition| collect_references(definition, &mut wanted));
     let mut waiting: Vec<String> = wanted.into_iter().collect();
     while let Some(name) = waiting.pop() {
-        if definitions.contains_key(&name) {
+        if definitions.has(&name) {
             continue;
         }
         let Some(mut definition) = SHARED.definitions.get(&name).cloned() else { continue };
         types::make_older(minor, &name, &mut definition);
         versions.name_in(&mut definition);
-        let definition = match dialect {
-            Dialect::V2 => reduce_to_v2(&definition),
-            Dialect::V3 => definition,
-        };
+        if dialect == Dialect::V2 {
+            definition = reduce_to_v2(&definition);
+            remove_defaults(&mut definition);
+        }
         let mut wanted = HashSet::new();
-        collect_references(&definition, &mut wanted);
+        definitions.append(Pieces::of(Map::from_fields(vec![(name.into(), definition)]), &mut wanted));
         waiting.extend(wanted);
-        definitions.insert(name, definition);
     }
 }
 
@@ -291,20 +310,6 @@ fn reduce_to_v2(value: &Value) -> Value {
     }
 }
 
-/// The approximate length of these fields as JSON.
-fn bytes_of(fields: &Map) -> usize {
-    fn of(value: &Value) -> usize {
-        work::step();
-        match value {
-            Value::String(text) => text.len() + 2,
-            Value::Array(items) => 2 + items.iter().map(|item| 1 + of(item)).sum::<usize>(),
-            Value::Object(fields) => bytes_of(fields),
-            Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) => 4,
-        }
-    }
-    2 + fields.iter().map(|(name, value)| name.len() + 4 + of(value)).sum::<usize>()
-}
-
 /// Removes the defaults of a schema and of the schemas within it.
 fn remove_defaults(schema: &mut Value) {
     work::step();
@@ -324,6 +329,8 @@ fn remove_defaults(schema: &mut Value) {
 mod tests {
     use super::*;
     use crate::crd::{Names, Scope};
+    use crate::types::collect_references;
+    use crate::value::json;
 
     fn widgets(scope: Scope) -> Vec<Arc<ServedVersion>> {
         let names = Names {
@@ -341,7 +348,7 @@ mod tests {
             schema_generation: 1,
             served: true,
             storage: true,
-            structural: Arc::default(),
+            structural: Default::default(),
             rules: Default::default(),
             preserve_unknown_fields: false,
             status: true,
@@ -353,9 +360,17 @@ mod tests {
         })]
     }
 
+    fn v3(scope: Scope) -> Value {
+        json::decode(&v3_document(widgets(scope), Minor::NEWEST)).expect("it is JSON")
+    }
+
+    fn v2(scope: Scope) -> Value {
+        json::decode(&v2_document(widgets(scope), Minor::NEWEST)).expect("it is JSON")
+    }
+
     #[test]
     fn operations_are_named_by_verb_group_version_and_kind() {
-        let document = v3_document(&widgets(Scope::Namespaced));
+        let document = v3(Scope::Namespaced);
         let root = "/apis/a.example.com/v1/namespaces/{namespace}/widgets";
         let item = format!("{root}/{{name}}/status");
         let id = |path: &str, method| document.str_at(&["paths", path, method, "operationId"]).to_owned();
@@ -366,7 +381,7 @@ mod tests {
 
     #[test]
     fn writes_take_a_parameter_for_field_validation() {
-        let document = v3_document(&widgets(Scope::Cluster));
+        let document = v3(Scope::Cluster);
         let parameters = document.at(&["paths", "/apis/a.example.com/v1/widgets", "post", "parameters"]);
         let names: Vec<&str> =
             parameters.and_then(Value::as_array).into_iter().flatten().map(|it| it.str_at(&["name"])).collect();
@@ -375,10 +390,9 @@ mod tests {
 
     #[test]
     fn every_reference_has_its_definition() {
-        for (document, at) in [
-            (v3_document(&widgets(Scope::Namespaced)), &["components", "schemas"][..]),
-            (v2_document(&widgets(Scope::Namespaced), Minor::NEWEST), &["definitions"]),
-        ] {
+        for (document, at) in
+            [(v3(Scope::Namespaced), &["components", "schemas"][..]), (v2(Scope::Namespaced), &["definitions"])]
+        {
             let definitions = document.at(at).and_then(Value::as_object).expect("definitions");
             let mut names = HashSet::new();
             collect_references(&document, &mut names);
@@ -430,7 +444,7 @@ mod tests {
 
     #[test]
     fn shared_parameters_of_v2_are_named_by_their_content() {
-        let document = v2_document(&widgets(Scope::Namespaced), Minor::NEWEST);
+        let document = v2(Scope::Namespaced);
         let parameters = document.get("parameters").and_then(Value::as_object).expect("parameters");
         for name in ["pretty-tJGM1-ng", "namespace-vgWSWtn3", "resourceVersion-5WAnf1kx", "body-78PwaGsr"] {
             assert!(parameters.contains_key(name), "{name}");

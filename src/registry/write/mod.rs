@@ -33,7 +33,7 @@ use crate::write::{self, RawFieldTexts, Writer};
 use super::admit::Admitted;
 use super::convert::Conversions;
 use super::derive::remove_resource_version;
-use super::{Registry, Subresource, Target, Warnings, Written, scaled};
+use super::{Registry, Subresource, Target, Warnings, Written, policy, scaled};
 
 pub(super) use commit::write_failed;
 pub(super) use conditions::{store_prefix, uid_precondition};
@@ -136,7 +136,7 @@ impl Registry {
         let sent = unlabelled(target, write, live.is_none(), &new);
         self.admit_change(&admitted, &mut new, warnings).await?;
         let shares_labels = sent.is_some_and(|sent| sent == new);
-        self.admit_references(&mut new, old, warnings)?;
+        self.admit_counted(target, &mut new, old, warnings)?;
         self.check_escalation(target, user, &new, old).await?;
         if let Some(live) = &live {
             conditions::check_resource_version(target, &mut new, live.stored.revision)?;
@@ -250,13 +250,27 @@ impl Registry {
         }
     }
 
-    /// Drops repeated references to owners, and refuses more of them than before if those that are known have taken the
-    /// memory for them.
-    fn admit_references(&self, new: &mut Value, old: Option<&Value>, warnings: &mut Warnings) -> Result<(), Status> {
+    /// Drops repeated references to owners. Refuses more of them than before, or a role or binding that takes more memory
+    /// than before, if those that are known have taken the memory for them.
+    fn admit_counted(
+        &self,
+        target: &Target,
+        new: &mut Value,
+        old: Option<&Value>,
+        warnings: &mut Warnings,
+    ) -> Result<(), Status> {
         warnings.extend(dedup_owner_references(new, " after mutating admission happens"));
-        let count = |object: &Value| object.items_at(&["metadata", "ownerReferences"]).len();
-        let is_more = old.is_none_or(|old| count(new) > count(old));
-        if is_more { Ok(self.memory.check_references(count(new))?) } else { Ok(()) }
+        let references = |object: &Value| object.items_at(&["metadata", "ownerReferences"]).len();
+        if old.is_none_or(|old| references(new) > references(old)) {
+            self.memory.check_references(references(new))?;
+        }
+        let version = &target.version;
+        let grant_bytes = |object: &Value| policy::grant_bytes(&version.group, &version.names.plural, object);
+        let bytes = if self.policy.is_some() { grant_bytes(new) } else { 0 };
+        if bytes > 0 && old.is_none_or(|old| bytes > grant_bytes(old)) {
+            self.memory.check_grant(bytes)?;
+        }
+        Ok(())
     }
 
     /// Lets admission change the new object; of a Scale, the replicas in the object that it represents.

@@ -11,7 +11,7 @@ use kubeskiff::meta::minor::Minor;
 use kubeskiff::schema::rules::Rules;
 use kubeskiff::schema::structural::Structural;
 use kubeskiff::schema::{check, convert, declare, json_schema};
-use kubeskiff::value::{Value, json, yaml};
+use kubeskiff::value::{Value, yaml};
 
 use crate::inputs::{SCHEMAS, Shape, definition, definition_of, items, list, value};
 use crate::pass::{Pass, pass};
@@ -60,10 +60,10 @@ pub fn passes() -> Vec<Pass> {
             pass("definition update", shape, SIZE, pair, |(new, old)| author::define(new, Some(old)).is_ok()),
             pass("definition compile", shape, SIZE, document, DefinedKind::new),
             pass("OpenAPI v3", shape, OPEN_API_SIZE, kind, |kind| {
-                kind.as_ref().map(|kind| json::encode(&openapi::v3_document(&kind.versions)))
+                kind.as_ref().map(|kind| openapi::v3_document(kind.versions.iter().cloned(), Minor::NEWEST))
             }),
             pass("OpenAPI v2", shape, OPEN_API_SIZE, kind, |kind| {
-                kind.as_ref().map(|kind| openapi::v2_document(&kind.versions, Minor::NEWEST))
+                kind.as_ref().map(|kind| openapi::v2_document(kind.versions.iter().cloned(), Minor::NEWEST))
             }),
             pass("lint", shape, SIZE, document, lint::lint),
             pass(
@@ -194,7 +194,7 @@ fn many() -> Vec<Pass> {
             pass("definition compile", shape, SIZE, document, DefinedKind::new),
             pass("names accepted", shape, SIZE, document, |document| {
                 let (definition, _) = decoding::decode(document).ok()?;
-                let accepted = names::accept(&definition, [&definition], "2026-01-01T00:00:00Z")?;
+                let accepted = names::accept(&definition, [&definition.status.accepted_names], "2026-01-01T00:00:00Z")?;
                 names::establish(&accepted, "2026-01-01T00:00:00Z")
             }),
             pass("lint", shape, SIZE, document, lint::lint),
@@ -203,10 +203,10 @@ fn many() -> Vec<Pass> {
             }),
             pass("discovery", shape, SIZE, kind, |kind| kind.as_ref().map(|kind| discover(&kind.versions))),
             pass("OpenAPI v2", shape, SIZE, kind, |kind| {
-                kind.as_ref().map(|kind| openapi::v2_document(&kind.versions, Minor::NEWEST))
+                kind.as_ref().map(|kind| openapi::v2_document(kind.versions.iter().cloned(), Minor::NEWEST))
             }),
             pass("OpenAPI v3", shape, SIZE, kind, |kind| {
-                kind.as_ref().map(|kind| openapi::v3_document(&kind.versions))
+                kind.as_ref().map(|kind| openapi::v3_document(kind.versions.iter().cloned(), Minor::NEWEST))
             }),
         ]);
     }
@@ -240,18 +240,18 @@ fn many() -> Vec<Pass> {
         "definitions of a group",
         SIZE,
         move |size| served(&definitions(size)),
-        |versions| openapi::v2_document(versions, Minor::NEWEST),
+        |versions| openapi::v2_document(versions.iter().cloned(), Minor::NEWEST),
     ));
     passes.push(pass(
         "OpenAPI v3",
         "definitions of a group",
         SIZE,
         move |size| served(&definitions(size)),
-        |versions| openapi::v3_document(versions),
+        |versions| openapi::v3_document(versions.iter().cloned(), Minor::NEWEST),
     ));
     passes.push(pass("names accepted", "definitions of a group", SIZE, definitions, |kinds| {
-        let group = kinds.iter().map(|kind| &kind.definition);
-        names::accept(&kinds[0].definition, group, "2026-01-01T00:00:00Z")
+        let in_group = kinds.iter().map(|kind| &kind.definition.status.accepted_names);
+        names::accept(&kinds[0].definition, in_group, "2026-01-01T00:00:00Z")
     }));
     passes.push(pass(
         "versions in their order",

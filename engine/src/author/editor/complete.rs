@@ -202,7 +202,7 @@ impl Workspace {
     pub(super) fn schema_of(&self, head: &Head) -> Option<Arc<Structural>> {
         if let Some(kind) = self.catalog.named(head.group(), &head.kind) {
             let version = kind.versions.iter().find(|version| version.api_version() == head.api_version);
-            return version.map(|version| Arc::clone(&version.structural));
+            return version.map(|version| Arc::clone(version.structural.shared()));
         }
         let kind = RuntimeConfig::of(self.minor()).kind(&head.api_version, &head.kind)?;
         built_in::schema(self.minor(), kind).map(Arc::new)

@@ -98,7 +98,7 @@ pub fn remedy(policy: &Value, catalog: &Catalog, kind: &ServedVersion, ways: &[V
     let spec = policy.get("spec").unwrap_or(&Value::Null);
     let params = param_type(spec, &served(catalog));
     let fits = |bounds: &[Bound]| {
-        let structural = Arc::new(with_bounds(&kind.structural, bounds));
+        let structural = Arc::new(with_bounds(&kind.structural, bounds)).into();
         let scope =
             ExpressionScope::new(catalog.minor(), spec, &ServedVersion { structural, ..kind.clone() }, params.as_ref());
         let mut groups: BTreeMap<ExpressionGroup, u64> = BTreeMap::new();

@@ -35,17 +35,28 @@ enum Test {
     Less(i64),
 }
 
-/// Values of labels, sorted, each once. Most are so short that they have no memory of their own.
+/// Values of labels. Most are so short that they have no memory of their own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct LabelValues(Box<[Key]>);
+enum LabelValues {
+    One(Key),
+    /// Sorted, each once.
+    Many(Box<[Key]>),
+}
 
 impl LabelValues {
+    fn keys(&self) -> &[Key] {
+        match self {
+            LabelValues::One(value) => std::slice::from_ref(value),
+            LabelValues::Many(values) => values,
+        }
+    }
+
     fn iter(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(Key::as_str)
+        self.keys().iter().map(Key::as_str)
     }
 
     fn contains(&self, value: &str) -> bool {
-        self.0.binary_search_by(|own| own.as_str().cmp(value)).is_ok()
+        self.keys().binary_search_by(|own| own.as_str().cmp(value)).is_ok()
     }
 }
 
@@ -71,8 +82,11 @@ impl Requirement {
 
 impl<'v> FromIterator<&'v str> for LabelValues {
     fn from_iter<I: IntoIterator<Item = &'v str>>(values: I) -> Self {
-        let sorted: BTreeSet<&str> = values.into_iter().collect();
-        LabelValues(sorted.into_iter().map(Key::from).collect())
+        let mut sorted: BTreeSet<&str> = values.into_iter().collect();
+        match sorted.pop_first() {
+            Some(only) if sorted.is_empty() => LabelValues::One(only.into()),
+            first => LabelValues::Many(first.into_iter().chain(sorted).map(Key::from).collect()),
+        }
     }
 }
 
@@ -185,7 +199,7 @@ impl LabelSelector {
     /// How many bytes of memory it holds.
     pub fn size_bytes(&self) -> usize {
         let of_test = |test: &Test| match test {
-            Test::In(values) | Test::NotIn(values) => values.0.iter().map(key_bytes).sum(),
+            Test::In(values) | Test::NotIn(values) => values.keys().iter().map(key_bytes).sum(),
             Test::Exists | Test::Absent | Test::Greater(_) | Test::Less(_) => 0,
         };
         let sizes = self.requirements.iter().map(|Requirement { key, test }| {

@@ -5,10 +5,12 @@
 mod error;
 mod fields;
 mod labels;
+mod packed;
 
 pub use error::SelectorError;
 pub use fields::FieldSelector;
 pub use labels::{LabelSelector, Labels};
+pub use packed::PackedLabels;
 
 #[cfg(test)]
 mod tests {

@@ -6,6 +6,7 @@ use super::super::preemption::victims;
 use super::super::refusal::{awaited, reasons, told};
 use super::super::state::{Awaits, State};
 use super::choose;
+use crate::meta::selector::{Labels as _, PackedLabels};
 use crate::value::{Value, yaml};
 use crate::work;
 
@@ -348,7 +349,8 @@ fn only_those_in_the_way_make_room() {
     let mut twins = state;
     for (name, node) in [("first", "a"), ("second", "b")] {
         let mut twin = Pod::of(&pod(name, "priority: 1"));
-        twin.labels.insert("app", Value::from("twin"));
+        let labels = twin.labels.pairs().chain([("app", "twin")]).collect::<Vec<_>>();
+        twin.labels = PackedLabels::from(&labels[..]);
         twins.place(node, twin);
     }
     assert_eq!(victims_of(&twins, &alone("twin", "zone", "x")), None);
