@@ -9,11 +9,11 @@
 //! reads, a quarter for requests in flight and for answers that are built as a whole, another quarter for the objects
 //! that requests are checked against, a thirty-second for bodies that are being read, half for watches, and an eighth
 //! each for changes and for former states that their clients have not read, for the references to owners that the
-//! garbage collector follows, and for the roles and bindings that are in force. The shares add up to more than the budget, as they are never all used up. Each control
-//! plane beside the main one takes its part of an eighth. The memory of a request is estimated before it begins, from
-//! the number of bytes and values in its body. A request that finds no memory waits in a queue, first come, first
-//! served, for five seconds; then it is answered with 429. An eighth of the memory for requests is for small ones alone
-//! ([`request_pool`]). A user has at most half of the memory for bodies, for
+//! garbage collector follows, and for the roles and bindings that are in force. The shares add up to more than the
+//! budget, as they are never all used up. Each control plane beside the main one takes its part of an eighth. The memory
+//! of a request is estimated before it begins, from the number of bytes and values in its body. A request that finds no
+//! memory waits in a queue, first come, first served, for five seconds; then it is answered with 429. An eighth of the
+//! memory for requests is for small ones alone ([`request_pool`]). A user has at most half of the memory for bodies, for
 //! requests and their answers, for watches and for their changes, and as much is left for others as any user has
 //! ([`fair`]), also while a client is slow to read an answer; a request takes all that it needs once, so that no two
 //! wait for each other. An operation that is larger than the user's share takes all of it; an answer that would take
@@ -22,11 +22,10 @@
 //! for the objects that they are checked against, and one for decoding what webhooks answer, so that nothing that waits
 //! for memory holds what others wait for.
 //!
-//! Beside the estimates, the memory that the process really uses counts: near the limit, one
-//! request begins at a time, the view drops the objects that nobody watches, and compiled
-//! schemas that are not in use are dropped. At the limit, long-running work is ended ([`Memory::is_out`]). If the
-//! address space is limited (`ulimit -v`), half of it is counted here: the rest is for the stacks of
-//! threads, and for what the allocator reserves.
+//! Beside the estimates, the memory that the process really uses counts: near the limit, one request begins at a time,
+//! the view drops the objects that nobody watches, and compiled schemas that were not used for longest are dropped. At
+//! the limit, long-running work is ended ([`Memory::is_out`]). If the address space is limited (`ulimit -v`), half of it
+//! is counted here: the rest is for the stacks of threads, and for what the allocator reserves.
 //!
 //! A collection is in memory while it is listed or watched: in a SQLite file, a collection of more
 //! than half of the limit is refused. Lists of more than 128 KiB are streamed from the snapshot as
@@ -51,7 +50,7 @@ use fair::{FairPool, FairUnits};
 use request_pool::RequestPool;
 
 /// How long an operation waits for memory before it is refused.
-const WAIT: Duration = Duration::from_secs(5);
+pub const WAIT: Duration = Duration::from_secs(5);
 /// How long a refused client is told to wait.
 pub const RETRY_AFTER_SECONDS: u32 = 1;
 /// How long a measurement of the process's memory is valid: a thread fills some 20 MiB in that
@@ -161,6 +160,13 @@ pub struct Portion {
     bytes: usize,
 }
 
+/// How many bytes something took, and how many it will take.
+#[derive(Clone, Copy, Debug)]
+pub struct Growth {
+    pub bytes_before: usize,
+    pub bytes: usize,
+}
+
 /// Memory that is kept free for its holder until the reservation is dropped.
 #[derive(Debug)]
 pub struct Reservation(FairUnits);
@@ -214,11 +220,13 @@ impl Room {
         self.all().all(|room| room.taken().saturating_add(bytes) <= room.bytes_max)
     }
 
-    /// Whether so many more bytes fit; a few of them fit until more is taken.
-    fn check(&self, bytes: usize, bytes_free: usize) -> Result<(), Full> {
-        let times = if bytes <= bytes_free { SMALL_TIMES } else { 1 };
-        let has_room = self.taken().saturating_add(bytes) <= self.bytes_max.saturating_mul(times);
-        if has_room { Ok(()) } else { Err(Full) }
+    /// Whether something may grow to so many bytes. What is small has room until more is taken, and what does not grow
+    /// always has.
+    fn check(&self, growth: &Growth, bytes_small: usize) -> Result<(), Full> {
+        let times = if growth.bytes <= bytes_small { SMALL_TIMES } else { 1 };
+        let more = growth.bytes.saturating_sub(growth.bytes_before);
+        let has_room = || self.taken().saturating_add(more) <= self.bytes_max.saturating_mul(times);
+        if more == 0 || has_room() { Ok(()) } else { Err(Full) }
     }
 
     pub fn take(self: &Arc<Self>, bytes: usize) -> Portion {
@@ -325,10 +333,12 @@ impl Memory {
         self.references.take(0)
     }
 
-    /// Whether an object may have so many references to owners; an error if those that are known have taken the memory
-    /// for them, or for a few twice as much.
-    pub fn check_references(&self, count: usize) -> Result<(), Full> {
-        self.references.check(count.saturating_mul(REFERENCE_BYTES), REFERENCES_FREE * REFERENCE_BYTES)
+    /// Whether an object that had `before` references to owners may have `count`; an error if those that are known have
+    /// taken the memory for them, or for a few twice as much.
+    pub fn check_references(&self, before: usize, count: usize) -> Result<(), Full> {
+        let bytes_of = |count: usize| count.saturating_mul(REFERENCE_BYTES);
+        let growth = Growth { bytes_before: bytes_of(before), bytes: bytes_of(count) };
+        self.references.check(&growth, bytes_of(REFERENCES_FREE))
     }
 
     /// An empty part of the memory for roles and bindings, which grows with those that are in force.
@@ -336,10 +346,10 @@ impl Memory {
         self.grants.take(0)
     }
 
-    /// Whether a role or a binding may take so many bytes; an error if those that are in force have taken the memory
-    /// for them, or for a small one twice as much.
-    pub fn check_grant(&self, bytes: usize) -> Result<(), Full> {
-        self.grants.check(bytes, GRANT_BYTES_FREE)
+    /// Whether a role or a binding may grow; an error if those that are in force have taken the memory for them, or for a
+    /// small one twice as much.
+    pub fn check_grant(&self, growth: &Growth) -> Result<(), Full> {
+        self.grants.check(growth, GRANT_BYTES_FREE)
     }
 
     /// How many bytes the roles and bindings that are in force take.
@@ -379,7 +389,7 @@ impl Memory {
     /// work; fails at once for more than the process could hold beside the rest. The holder must
     /// not ask for more of it.
     pub async fn for_listed(&self, bytes: usize) -> Result<Reservation, Full> {
-        if bytes > self.limit_bytes / ANSWER_SHARE { Err(Full) } else { self.within(&self.listed, None, bytes).await }
+        if bytes > self.answer_bytes_max() { Err(Full) } else { self.within(&self.listed, None, bytes).await }
     }
 
     async fn within(&self, pool: &RequestPool, user: Option<&str>, bytes: usize) -> Result<Reservation, Full> {
@@ -396,7 +406,12 @@ impl Memory {
     /// Reserves memory for an answer of so many bytes that is built as a whole; fails at once for
     /// more than the process could hold beside the rest.
     pub async fn for_answer(&self, user: Option<&str>, bytes: usize) -> Result<Reservation, Full> {
-        if bytes > self.limit_bytes / ANSWER_SHARE { Err(Full) } else { self.within(&self.work, user, bytes).await }
+        if bytes > self.answer_bytes_max() { Err(Full) } else { self.within(&self.work, user, bytes).await }
+    }
+
+    /// How many bytes an answer that is built as a whole may take.
+    pub fn answer_bytes_max(&self) -> usize {
+        self.limit_bytes / ANSWER_SHARE
     }
 
     /// Reserves memory for a watch whose selectors hold so many bytes, at once or not at all, as watches last long.
@@ -627,12 +642,17 @@ mod tests {
         let memory = Memory::new(LIMIT_BYTES_MIN);
         let mut taken = memory.for_grants();
         let bytes_max = LIMIT_BYTES_MIN / GRANTS_SHARE;
-        let check = |bytes: usize| memory.check_grant(bytes).is_ok();
+        let grows = |bytes_before, bytes| memory.check_grant(&Growth { bytes_before, bytes }).is_ok();
+        let check = |bytes: usize| grows(0, bytes);
         assert!(check(bytes_max) && !check(bytes_max + 1));
         taken.resize(bytes_max);
         assert!(check(GRANT_BYTES_FREE) && !check(GRANT_BYTES_FREE + 1));
+        assert!(grows(1 << 20, 1 << 20) && !grows(1 << 20, (1 << 20) + 1));
         taken.resize(2 * bytes_max - 1);
         assert!(check(1) && !check(2));
+        taken.resize(9 * bytes_max);
+        assert!(check(0) && grows(7, 6), "what takes nothing more is in nobody's way");
+        assert!(memory.check_references(0, 0).is_ok());
         drop(taken);
         assert!(check(bytes_max));
     }

@@ -73,6 +73,7 @@ pub enum AccountError {
     #[error("{0}")]
     Unreadable(String),
 }
+
 fn quoted(texts: &[String]) -> String {
     quote_list(texts.iter().map(String::as_str))
 }

@@ -74,6 +74,11 @@ impl UserInfo {
         is_account.then_some((namespace, name))
     }
 
+    /// Whether it is a service account of the namespace of the server's own controllers.
+    pub fn is_of_the_server(&self) -> bool {
+        self.account().is_some_and(|(namespace, _)| namespace == "kube-system")
+    }
+
     /// Who shares what is scarce as one with the user: the service accounts of a namespace do, as anyone who may create
     /// one may create many.
     pub fn sharer(&self) -> &str {

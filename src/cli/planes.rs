@@ -256,7 +256,7 @@ impl Planes {
             let registry = self.server.registry(storage, definitions, policy, Arc::clone(&authorizer), clock);
             return Ok(Origin { registry: Arc::new(registry), issuer, authorizer });
         };
-        // Compile everything first, so the copy need not; and take what was derived from the stored
+        // Read all definitions first, so the copy need not; and take what was derived from the stored
         // objects before these are copied.
         from.registry.resources().await.map_err(Failed::Status)?;
         let definitions = from.registry.definitions.copy();

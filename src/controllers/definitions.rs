@@ -29,8 +29,8 @@ pub(super) struct Definitions {
     known: Mutex<HashMap<String, KnownGroup>>,
 }
 
-/// The definitions of a group, by name, as they were when they were read last: a definition is decoded again only if it
-/// has changed, or if there is something left to do.
+/// The definitions of a group, by name. Those for which nothing is left to do are kept: they are decoded again only when
+/// they have changed.
 type KnownGroup = BTreeMap<Arc<str>, KnownDefinition>;
 
 struct KnownDefinition {
@@ -112,6 +112,7 @@ impl Definitions {
             }
             progress = sooner(progress, failed.keep(advanced).unwrap_or(Progress::Done));
         }
+        known.retain(|_, known| known.is_settled);
         if !known.is_empty() {
             self.known().insert(group.to_owned(), known);
         }

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Method, Response, StatusCode, header};
 
 use crate::crd::ServedVersion;
 use crate::kinds::{self, layout};
+use crate::memory;
 use crate::meta::Status;
 use crate::meta::minor::Minor;
 use crate::object;
@@ -21,7 +23,7 @@ use super::answer::{self, AnswerContent};
 use super::app::App;
 use super::discovery::AggregatedForm;
 use super::document_cache::CachedDocument;
-use super::exchange::Exchange;
+use super::exchange::{Exchange, no_memory};
 use super::known_document::names_tag;
 use super::negotiate::{self, AnswerFormat, Encoding, Endpoint, built_in_route};
 use super::path::{NOT_FOUND_TEXT, Target};
@@ -48,7 +50,7 @@ struct DocumentedVersion {
     resource: Arc<Resource>,
     /// Its index among the versions of its resource.
     at: usize,
-    /// Changes whenever the definition does.
+    /// Changes whenever the definition does; control planes share documents.
     mark: String,
 }
 
@@ -231,19 +233,20 @@ fn typed(mut response: Response<Body>, content_type: &'static str) -> Response<B
     response
 }
 
-/// The length of the paths of a version in a document, in bytes: more than most have.
-const PATHS_BYTES: usize = 64 << 10;
+/// The length of the paths of a version in a document, in bytes: more than most have. In v2 they share parameters.
+const V2_PATHS_BYTES: usize = 16 << 10;
+const V3_PATHS_BYTES: usize = 64 << 10;
 /// How much memory a definition takes while its schemas are published, as a multiple of its text.
 const PUBLISHED_TIMES: usize = 12;
 
 /// How much memory it takes to build a document of these versions, beside what built-in kinds take: its text is there
 /// twice for a moment, and each definition is read by itself.
-fn building_bytes<'s>(versions: impl IntoIterator<Item = &'s DocumentedVersion>) -> usize {
+fn building_bytes<'s>(versions: impl IntoIterator<Item = &'s DocumentedVersion>, paths_bytes: usize) -> usize {
     let (mut text_bytes, mut largest_bytes) = (0, 0);
     let mut last = None;
     for one in versions {
         let Some(definition) = &one.resource.definition else { continue };
-        text_bytes += PATHS_BYTES;
+        text_bytes += paths_bytes;
         if last.replace(Arc::as_ptr(&one.resource)) != Some(Arc::as_ptr(&one.resource)) {
             text_bytes += definition.text_bytes;
             largest_bytes = largest_bytes.max(definition.text_bytes);
@@ -282,9 +285,14 @@ async fn kept(
     make: impl FnOnce() -> Vec<u8>,
 ) -> Result<Arc<CachedDocument>, Status> {
     let memory = &app.registry.memory;
+    let asked = Instant::now();
     let made = async {
+        // Those who waited while another one found no memory don't wait for it again.
+        if asked.elapsed() > memory::WAIT {
+            return Err(no_memory());
+        }
         if building_bytes > 0 {
-            exchange.reserve_answer(memory, building_bytes).await?;
+            exchange.reserve_answer(memory, building_bytes.min(memory.answer_bytes_max())).await?;
         }
         Ok(make())
     };
@@ -298,10 +306,10 @@ async fn open_api_v2(app: &App, exchange: &Exchange, served: &[DocumentedVersion
     let hash = served.iter().map(|served| served.mark.as_str()).collect::<Vec<_>>().join(",");
     let versions = || served.iter().filter(|served| served.version.served);
     let make = || openapi::v2_document(with_schemas(versions()), app.registry.definitions.minor);
-    let building_bytes = building_bytes(versions());
+    let building_bytes = building_bytes(versions(), V2_PATHS_BYTES);
     if encoding == Encoding::Protobuf {
         let make = || protobuf::encode_json(&protobuf::messages::OPEN_API_V2, &make());
-        let document = kept((app, exchange), ("v2-protobuf", &hash), building_bytes, make).await?;
+        let document = kept((app, exchange), ("v2-protobuf", &hash), 2 * building_bytes, make).await?;
         return Ok(tagged(exchange, negotiate::OPEN_API_V2_PROTOBUF, &document, &V2_VARY).await);
     }
     let document = kept((app, exchange), ("v2", &hash), building_bytes, make).await?;
@@ -331,7 +339,7 @@ async fn open_api_v3(
                 return Ok(without_content(StatusCode::OK, &[]));
             }
             let make = || openapi::v3_document(with_schemas(versions()), minor);
-            kept((app, exchange), (path, hash), building_bytes(versions()), make).await?
+            kept((app, exchange), (path, hash), building_bytes(versions(), V3_PATHS_BYTES), make).await?
         }
     };
     // DIFFERS: clients that accept only protobuf get JSON, too.
@@ -399,12 +407,12 @@ async fn served(app: &App) -> Result<Vec<DocumentedVersion>, Status> {
         let own = |(_, version): &(usize, &Arc<ServedVersion>)| version.group == resource.first().group;
         for (at, version) in resource.versions.iter().enumerate().filter(own) {
             work::step();
-            let revision = resource.definition.as_ref().map(|definition| definition.revision);
+            let digest = resource.definition.as_ref().map(|definition| definition.digest).unwrap_or_default();
             served.push(DocumentedVersion {
                 version: Arc::clone(version),
                 resource: Arc::clone(&resource),
                 at,
-                mark: format!("{}/{}@{}", version.qualified_plural(), version.version, revision.unwrap_or_default()),
+                mark: format!("{}/{}@{digest:x}", version.qualified_plural(), version.version),
             });
         }
     }

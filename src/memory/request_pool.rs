@@ -1,6 +1,7 @@
 //! Memory for requests. What is small has a part of it that nothing else takes, so it does not wait behind what is
 //! large.
 
+use futures_util::future::select;
 use tokio::time::Instant;
 
 use super::fair::{FairPool, FairUnits};
@@ -32,10 +33,18 @@ impl RequestPool {
         if bytes > SMALL_BYTES_MAX {
             return self.of_all.take(user, units, until).await;
         }
-        match self.of_all.try_take(user, units) {
+        let at_once = self.of_all.try_take(user, units).or_else(|| self.of_small.try_take(user, units));
+        match at_once {
             Some(taken) => Some(taken),
-            None => self.of_small.take(user, units, until).await,
+            // Boxed, as few have to wait.
+            None => Box::pin(self.take_either(user, units, until)).await,
         }
+    }
+
+    async fn take_either(&self, user: Option<&str>, units: u32, until: Instant) -> Option<FairUnits> {
+        let [of_all, of_small] = [&self.of_all, &self.of_small].map(|pool| Box::pin(pool.take(user, units, until)));
+        // Where both are granted, one is given back.
+        select(of_all, of_small).await.factor_first().0
     }
 
     /// Whether none is taken.
@@ -47,6 +56,8 @@ impl RequestPool {
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
+
+    use futures_util::FutureExt as _;
 
     use super::*;
 
@@ -67,7 +78,12 @@ mod tests {
         let until = Instant::now() + Duration::from_secs(5);
         assert!(pool.take(Some("joe"), 1, until).await.is_some());
         assert!(!pool.is_idle());
-        drop((large, small));
+        let until = Instant::now() + Duration::from_secs(5);
+        let mut waiting = Box::pin(pool.take(JANE, SMALL_BYTES_MAX, until));
+        assert!(waiting.as_mut().now_or_never().is_none());
+        drop(large);
+        assert!(waiting.await.is_some(), "there is some of what all share");
+        drop(small);
         assert!(pool.is_idle());
     }
 }

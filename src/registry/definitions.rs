@@ -5,6 +5,7 @@
 //! them; where memory is short, those that were not used for longest are forgotten.
 
 use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hasher as _};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, LazyLock};
 
@@ -108,8 +109,11 @@ impl Registry {
         let collection = self.definitions.collection();
         let stored = self.storage.get(&collection, &name).await;
         let stored = stored.map_err(|error| store_failed(&collection, "get", error))?;
+        if self.memory.is_short() {
+            self.definitions.known.forget_schemas();
+        }
         match stored {
-            Some(stored) => self.resource_of(&stored),
+            Some(stored) => Ok(self.resource_of(&stored)?.inspect(|resource| resource.note_use())),
             None => {
                 self.definitions.known.remove(&name);
                 Ok(None)
@@ -184,9 +188,6 @@ impl Registry {
             return Ok(None);
         }
         let known = self.definitions.known.get(&stored.key);
-        if self.memory.is_short() {
-            self.definitions.known.forget_schemas();
-        }
         if let Some(resource) = known
             && resource.definition.as_ref().is_some_and(|definition| definition.revision == stored.revision)
         {
@@ -200,8 +201,7 @@ impl Registry {
         }
         let schemas = {
             let stored = Arc::clone(stored);
-            // It could be decoded a moment ago.
-            move || decode_definition(&stored, minor).map(|definition| crd::schemas(&definition)).unwrap_or_default()
+            move || crd::schemas(&decode_definition(&stored, minor).expect("it was decoded before"))
         };
         let versions = crd::outline(&definition, Arc::new(schemas)).into_iter().map(Arc::new).collect::<Vec<_>>();
         let Some(first) = versions.first() else { return Ok(None) };
@@ -211,6 +211,7 @@ impl Registry {
             key: Arc::clone(&stored.key),
             revision: stored.revision,
             text_bytes: stored.bytes.len(),
+            digest: digest_of(&stored.bytes),
             established: definition.is_true("Established"),
             terminating: crd::is_terminating(&definition),
         });
@@ -228,6 +229,13 @@ impl Registry {
             self.storage.forget(&Collection::new(group, plural));
         }
     }
+}
+
+fn digest_of(bytes: &[u8]) -> u64 {
+    work::bytes(bytes.len());
+    let mut hasher = DefaultHasher::new();
+    hasher.write(bytes);
+    hasher.finish()
 }
 
 /// Reads a definition as the server's version of Kubernetes does.

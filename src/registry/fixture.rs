@@ -63,15 +63,20 @@ pub(crate) async fn target(registry: &Registry, group: &str, plural: &str) -> Ta
 pub(crate) async fn create_namespace(registry: &Registry, name: &str) {
     let namespaces = target(registry, "", "namespaces").await;
     let body = object! { "apiVersion" => "v1", "kind" => "Namespace", "metadata" => object! { "name" => name } };
-    let request = CreateRequest {
-        body: Body { bytes: crate::value::json::encode(&body).into(), format: Format::Json },
+    let request = creation(crate::value::json::encode(&body));
+    let user = UserInfo::unsecured();
+    registry.create(&namespaces, &user, &request, &mut Warnings::default()).await.expect("it is valid");
+}
+
+/// A request to create an object from its JSON.
+pub(crate) fn creation(text: impl Into<bytes::Bytes>) -> CreateRequest {
+    CreateRequest {
+        body: Body { bytes: text.into(), format: Format::Json },
         field_validation: FieldValidation::Strict,
         manager: "test".to_owned(),
         dry_run: false,
         options: crate::value::Value::Null,
-    };
-    let user = UserInfo::unsecured();
-    registry.create(&namespaces, &user, &request, &mut Warnings::default()).await.expect("it is valid");
+    }
 }
 
 /// Stores an object as it is, unasked; `uid` is the one that the store notes.

@@ -1,7 +1,7 @@
 //! The custom resources that were read from their definitions so far.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::{Duration, Instant};
 
 use imbl::HashMap;
 
@@ -9,12 +9,17 @@ use super::resource::Resource;
 
 type ByName = HashMap<Arc<str>, Arc<Resource>>;
 
-/// Resources, by the names of their definitions. A copy costs nothing.
+/// The pause between two times at which schemas are forgotten: what was forgotten is given back to the system meanwhile,
+/// and memory is measured again.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Resources, by the names of their definitions. A copy costs nothing, and has the compiled schemas in common with its
+/// origin: they are there until both have forgotten them.
 #[derive(Default)]
 pub struct KnownResources {
     by_name: RwLock<ByName>,
-    /// How often any of them was asked for.
-    asked: AtomicU64,
+    /// When schemas were forgotten last.
+    forgotten: Mutex<Option<Instant>>,
 }
 
 impl KnownResources {
@@ -28,9 +33,7 @@ impl KnownResources {
 
     /// The resource of a definition.
     pub fn get(&self, name: &str) -> Option<Arc<Resource>> {
-        let found = self.read().get(name).cloned()?;
-        found.last_asked.store(self.asked.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
-        Some(found)
+        self.read().get(name).cloned()
     }
 
     pub fn insert(&self, name: Arc<str>, resource: Arc<Resource>) {
@@ -50,22 +53,31 @@ impl KnownResources {
         }
     }
 
-    /// Forgets the compiled schemas of half of the resources that nothing uses at the moment: of those that were not
-    /// asked for for longest.
+    /// Forgets the compiled schemas of half of the resources, those that were not used for longest; at most once in a
+    /// while.
     pub fn forget_schemas(&self) {
-        let is_idle = |resource: &Arc<Resource>| Arc::strong_count(resource) == 1 && resource.has_schemas();
-        if !self.read().values().any(is_idle) {
-            return;
+        {
+            let mut forgotten = self.forgotten.lock().unwrap_or_else(PoisonError::into_inner);
+            if forgotten.is_some_and(|last| last.elapsed() < PAUSE) {
+                return;
+            }
+            *forgotten = Some(Instant::now());
         }
-        let mut known = self.write();
-        let idle = known.iter().filter(|(_, resource)| is_idle(resource));
-        let mut idle: Vec<_> =
-            idle.map(|(name, resource)| (resource.last_asked.load(Ordering::Relaxed), Arc::clone(name))).collect();
-        idle.sort_unstable();
-        idle.truncate(idle.len().div_ceil(2));
-        for (_, name) in idle {
-            if let Some(resource) = known.get_mut(&name) {
-                *resource = Arc::new(resource.without_schemas());
+        self.forget_half();
+    }
+
+    fn forget_half(&self) {
+        let with_schemas = |(_, resource): &(&Arc<str>, &Arc<Resource>)| resource.has_schemas();
+        let mut compiled: Vec<(Arc<str>, Arc<Resource>)> =
+            self.read().iter().filter(with_schemas).map(|(name, it)| (Arc::clone(name), Arc::clone(it))).collect();
+        compiled.sort_by_key(|(_, resource)| resource.last_used());
+        compiled.truncate(compiled.len() / 2);
+        // Others wait for the lock, so what takes long is done without it.
+        for (name, resource) in compiled {
+            let bare = Arc::new(resource.without_schemas());
+            let mut known = self.write();
+            if let Some(known) = known.get_mut(&name).filter(|known| Arc::ptr_eq(known, &resource)) {
+                *known = bare;
             }
         }
     }
@@ -73,7 +85,7 @@ impl KnownResources {
 
 impl Clone for KnownResources {
     fn clone(&self) -> Self {
-        KnownResources { by_name: RwLock::new(self.read().clone()), asked: AtomicU64::default() }
+        KnownResources { by_name: RwLock::new(self.read().clone()), forgotten: Mutex::default() }
     }
 }
 
@@ -111,20 +123,23 @@ mod tests {
         };
         registry.resources().await.expect("the store works");
         assert_eq!(with_schemas(), "");
-        let mut held = None;
         for plural in plurals {
             let resource =
                 registry.resolve("example.com", plural).await.expect("the store works").expect("it is there");
             assert!(resource.first().structural.properties.contains_key("spec"));
-            held.get_or_insert(resource);
         }
+        // Discovery asks for all of them, and uses none.
+        registry.resources().await.expect("the store works");
+        registry.resolve("example.com", "bs").await.expect("the store works");
         assert_eq!(with_schemas(), "asbscsds");
+        known.forget_half();
+        assert_eq!(with_schemas(), "bsds");
         known.forget_schemas();
-        assert_eq!(with_schemas(), "asds");
         known.forget_schemas();
-        known.forget_schemas();
-        assert_eq!(with_schemas(), "as", "it is used");
-        let again = registry.resolve("example.com", "bs").await.expect("the store works").expect("it is there");
+        assert_eq!(with_schemas(), "bs", "not twice in a moment");
+        known.forget_half();
+        assert_eq!(with_schemas(), "bs", "the last one stays");
+        let again = registry.resolve("example.com", "as").await.expect("the store works").expect("it is there");
         assert!(again.first().structural.properties.contains_key("spec"));
     }
 }

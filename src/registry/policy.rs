@@ -35,8 +35,6 @@ pub struct StoredPolicy {
     /// The memory that the policy takes. It is held while changes are loaded: everybody waits for that, so it is neither
     /// ended nor made to wait with the request that does it.
     refreshing: Mutex<Portion>,
-    /// So many bytes of the policy are not counted: others have them in common with it.
-    shared_bytes: usize,
 }
 
 /// What was loaded. Changes are made to a copy, which is cheap, so that readers don't wait.
@@ -61,15 +59,17 @@ impl std::ops::Deref for Current {
 impl StoredPolicy {
     pub fn new(storage: Storage, memory: &Memory) -> Self {
         let collections = PLURALS.map(|plural| Collection::new(GROUP, plural));
-        let refreshing = Mutex::new(memory.for_grants());
-        StoredPolicy { storage, collections, seen: RwLock::default(), refreshing, shared_bytes: 0 }
+        StoredPolicy { storage, collections, seen: RwLock::default(), refreshing: Mutex::new(memory.for_grants()) }
     }
 
     /// The policy of a copy of a database. `known` was loaded before the copy was made, so every revision in it means
     /// the same in both.
     pub fn beginning_with(known: Current, storage: Storage, memory: &Memory) -> Self {
-        let shared_bytes = known.memory_bytes();
-        StoredPolicy { seen: RwLock::new(known.0), shared_bytes, ..StoredPolicy::new(storage, memory) }
+        let mut counted = memory.for_grants();
+        // Whatever becomes of the origin, this is still there.
+        counted.resize(counted_bytes(&known));
+        let refreshing = Mutex::new(counted);
+        StoredPolicy { seen: RwLock::new(known.0), refreshing, ..StoredPolicy::new(storage, memory) }
     }
 
     /// What was loaded last.
@@ -138,6 +138,14 @@ fn text_of<'t>(tree: &TextTree<'t>, name: &str) -> Option<&'t str> {
     tree.field(TextTree::ROOT, name).map(|field| tree.text(field))
 }
 
+/// How much of the default roles and bindings is not counted: it belongs to what each control plane takes.
+const UNCOUNTED_BYTES: usize = 96 << 10;
+
+/// How many bytes of a policy count as memory for roles and bindings.
+fn counted_bytes(policy: &RbacPolicy) -> usize {
+    policy.memory_bytes().saturating_sub(UNCOUNTED_BYTES)
+}
+
 /// How many bytes a role or a binding takes while it is in force, about; 0 for other objects.
 pub(super) fn grant_bytes(group: &str, plural: &str, object: &Value) -> usize {
     let Some(at) = PLURALS.iter().position(|known| *known == plural).filter(|_| group == GROUP) else { return 0 };
@@ -181,7 +189,7 @@ impl Authorizer for StoredPolicy {
         if !self.is_seen(&snapshots) {
             let mut seen = LoadedRoles::clone(&self.current().0);
             work::essential(|| seen.take_in(snapshots));
-            counted.resize(seen.policy.memory_bytes().saturating_sub(self.shared_bytes));
+            counted.resize(counted_bytes(&seen.policy));
             *self.seen.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(seen);
         }
         Ok(())
@@ -279,28 +287,33 @@ mod tests {
             };
             object! { "metadata" => object! { "name" => name }, "rules" => vec![rule] }
         };
+        let jane = UserInfo::authenticated("jane", Vec::new());
+        let create = async |name: &str, count: usize, user: &UserInfo| {
+            let target = fixture::target(&registry, GROUP, "clusterroles").await;
+            let text = json::encode_to_string(&role(name, count));
+            let made = registry.create(&target, user, &fixture::creation(text), &mut Warnings::default()).await;
+            policy.refresh().await.expect("the roles can be read");
+            made.map(drop).map_err(|status| status.code)
+        };
         let mut stored = 0;
         let refused = loop {
-            let made = registry.create_own(GROUP, "clusterroles", "", "test", role(&format!("r{stored}"), NAMES)).await;
-            policy.refresh().await.expect("the roles can be read");
-            match made {
-                Ok(_) => stored += 1,
-                Err(status) => break status,
+            match create(&format!("r{stored}"), NAMES, &jane).await {
+                Ok(()) => stored += 1,
+                Err(code) => break code,
             }
         };
-        assert_eq!((refused.code, stored), (429, 6), "an eighth of 32 MiB has so many of 0.7 MB");
+        assert_eq!((refused, stored), (429, 6), "an eighth of 32 MiB has so many of 0.7 MB");
         assert!(memory.grant_bytes() > stored * NAMES * 30);
-        registry.create_own(GROUP, "clusterroles", "", "test", role("small", 1)).await.expect("it is small");
+        assert_eq!(create("small", 1, &jane).await, Ok(()));
+        let controller = UserInfo::authenticated("system:serviceaccount:kube-system:aggregator", Vec::new());
+        assert_eq!(create("gathered", NAMES, &controller).await, Ok(()), "it is one of the server's own");
         for at in 0..stored {
             let name = format!("r{at}");
             put(&registry, "clusterroles", &name, json::encode_to_string(&role(&name, 1))).await;
         }
         policy.refresh().await.expect("the roles can be read");
-        assert!(memory.grant_bytes() < NAMES);
-        registry
-            .create_own(GROUP, "clusterroles", "", "test", role("large", NAMES))
-            .await
-            .expect("there is room again");
+        assert_eq!(create("large", NAMES, &jane).await, Ok(()), "there is room again");
+        assert!(memory.grant_bytes() < 3 * NAMES * 40);
     }
 
     #[tokio::test]

@@ -1,7 +1,7 @@
 //! What is served: a resource with its versions, its strategy and its place in the store.
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use crate::apply::{FieldManager, FieldSet, ResetFields, TypeSchema, Versions};
@@ -37,8 +37,8 @@ pub struct Resource {
     pub conversion: Conversion,
     /// The control plane that its schema generations belong to; 0 for those that are not copies.
     pub(super) lineage: i64,
-    /// When it was last asked for, as a count of requests.
-    pub(super) last_asked: AtomicU64,
+    /// When it was last used, as a count of uses.
+    last_used: AtomicU64,
 }
 
 /// The types of a version, built for the first write that needs them.
@@ -57,6 +57,8 @@ pub struct StoredDefinition {
     pub revision: Revision,
     /// The length of its JSON, in bytes.
     pub text_bytes: usize,
+    /// A hash of its JSON.
+    pub digest: u64,
     /// Whether discovery and OpenAPI show its resource.
     pub established: bool,
     /// Objects can't be created any more.
@@ -134,7 +136,7 @@ impl Resource {
             definition: None,
             conversion: Conversion::None,
             lineage: 0,
-            last_asked: AtomicU64::default(),
+            last_used: AtomicU64::default(),
         }
     }
 
@@ -150,6 +152,17 @@ impl Resource {
         Resource { reset_fields, ..Resource::new(collection, versions, types, strategy) }
     }
 
+    /// Records that a request is about its objects.
+    pub(super) fn note_use(&self) {
+        static USES: AtomicU64 = AtomicU64::new(1);
+        self.last_used.store(USES.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// When it was last used, as a count of uses.
+    pub(super) fn last_used(&self) -> u64 {
+        self.last_used.load(Ordering::Relaxed)
+    }
+
     /// Whether schemas were made that [`Resource::without_schemas`] forgets.
     pub fn has_schemas(&self) -> bool {
         crd::has_schemas(&self.versions)
@@ -159,7 +172,8 @@ impl Resource {
     pub fn without_schemas(&self) -> Self {
         let custom = Resource::custom(self.collection.clone(), crd::without_schemas(&self.versions), self.strategy);
         let (definition, conversion) = (self.definition.clone(), self.conversion.clone());
-        Resource { definition, conversion, lineage: self.lineage, ..custom }
+        let last_used = self.last_used().into();
+        Resource { definition, conversion, lineage: self.lineage, last_used, ..custom }
     }
 
     /// Whether it comes from a definition.

@@ -130,6 +130,9 @@ async fn definitions_that_part_are_told_apart() {
         assert_eq!(code, 422, "{refused}");
         let again = plane.get(&format!("{WIDGETS}/fits")).await;
         assert_eq!(again["spec"]["size"], maximum);
+        let document = plane.get("/openapi/v3/apis/example.com/v1").await;
+        let spec = &document["components"]["schemas"]["com.example.v1.Widget"]["properties"]["spec"];
+        assert_eq!(spec["properties"]["size"]["maximum"], maximum, "documents of planes are told apart, too");
     }
     assert_eq!(one.call("DELETE", &format!("{DEFINITIONS}/widgets.example.com"), None).await.0, 200);
     one.until(WIDGETS, 404).await;

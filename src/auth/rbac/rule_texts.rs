@@ -60,7 +60,7 @@ impl<const LISTS: usize> TextListsBuilder<LISTS> {
     }
 }
 
-/// PackedTexts and lists of a role are far fewer than that, as its JSON has a limit.
+/// A role has far fewer texts than that, as its JSON has a limit.
 fn index(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }

@@ -41,8 +41,8 @@ impl Pieces {
     }
 
     /// Adds the parts of others.
-    pub fn append(&mut self, mut others: Pieces) {
-        self.texts.append(&mut others.texts);
+    pub fn append(&mut self, others: Pieces) {
+        self.texts.extend(others.texts);
         self.bytes += others.bytes;
     }
 }

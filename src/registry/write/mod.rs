@@ -19,6 +19,7 @@ use crate::apply::{FieldManager, keep_times};
 use crate::auth::UserInfo;
 use crate::kinds::prepare;
 use crate::kinds::strategy::Strategy;
+use crate::memory::Growth;
 use crate::meta::Status;
 use crate::meta::api_version::split_api_version;
 use crate::meta::field::ErrorList;
@@ -136,7 +137,7 @@ impl Registry {
         let sent = unlabelled(target, write, live.is_none(), &new);
         self.admit_change(&admitted, &mut new, warnings).await?;
         let shares_labels = sent.is_some_and(|sent| sent == new);
-        self.admit_counted(target, &mut new, old, warnings)?;
+        self.admit_counted((target, user), &mut new, old, warnings)?;
         self.check_escalation(target, user, &new, old).await?;
         if let Some(live) = &live {
             conditions::check_resource_version(target, &mut new, live.stored.revision)?;
@@ -251,24 +252,23 @@ impl Registry {
     }
 
     /// Drops repeated references to owners. Refuses more of them than before, or a role or binding that takes more memory
-    /// than before, if those that are known have taken the memory for them.
+    /// than before, if those that are known have taken the memory for them. What the server and its controllers make of
+    /// roles is bounded.
     fn admit_counted(
         &self,
-        target: &Target,
+        (target, user): (&Target, &UserInfo),
         new: &mut Value,
         old: Option<&Value>,
         warnings: &mut Warnings,
     ) -> Result<(), Status> {
         warnings.extend(dedup_owner_references(new, " after mutating admission happens"));
         let references = |object: &Value| object.items_at(&["metadata", "ownerReferences"]).len();
-        if old.is_none_or(|old| references(new) > references(old)) {
-            self.memory.check_references(references(new))?;
-        }
-        let version = &target.version;
-        let grant_bytes = |object: &Value| policy::grant_bytes(&version.group, &version.names.plural, object);
-        let bytes = if self.policy.is_some() { grant_bytes(new) } else { 0 };
-        if bytes > 0 && old.is_none_or(|old| bytes > grant_bytes(old)) {
-            self.memory.check_grant(bytes)?;
+        self.memory.check_references(old.map(references).unwrap_or_default(), references(new))?;
+        if self.policy.is_some() && !user.is_in(UserInfo::MASTERS) && !user.is_of_the_server() {
+            let version = &target.version;
+            let grant_bytes = |object: &Value| policy::grant_bytes(&version.group, &version.names.plural, object);
+            let bytes_before = old.map(grant_bytes).unwrap_or_default();
+            self.memory.check_grant(&Growth { bytes_before, bytes: grant_bytes(new) })?;
         }
         Ok(())
     }
