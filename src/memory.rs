@@ -9,7 +9,8 @@
 //! reads, a quarter for requests in flight and for answers that are built as a whole, another quarter for the objects
 //! that requests are checked against, a thirty-second for bodies that are being read, half for watches, and an eighth
 //! each for changes and for former states that their clients have not read, for the references to owners that the
-//! garbage collector follows, and for the roles and bindings that are in force. The shares add up to more than the
+//! garbage collector follows, for the roles and bindings that are in force, and for objects in the forms that clients
+//! get. The shares add up to more than the
 //! budget, as they are never all used up. Each control plane beside the main one takes its part of an eighth. The memory
 //! of a request is estimated before it begins, from the number of bytes and values in its body. A request that finds no
 //! memory waits in a queue, first come, first served, for five seconds; then it is answered with 429. An eighth of the
@@ -30,7 +31,7 @@
 //! A collection is in memory while it is listed or watched: in a SQLite file, a collection of more
 //! than half of the limit is refused. Lists of more than 128 KiB are streamed from the snapshot as
 //! JSON; tables, YAML and protobuf are built as a whole, and their memory is reserved. OpenAPI
-//! documents are kept in an eighth of the limit, or 64 MiB if that is more. The in-memory databases
+//! documents are kept in an eighth of the limit, or 16 MiB if that is more; near the limit, only the last one. The in-memory databases
 //! of all control planes together hold at most half of the limit, former revisions included, and those beside the main
 //! one leave it an eighth of that; a write beyond that is refused as etcd refuses a write beyond its quota.
 
@@ -47,7 +48,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::meta::Status;
 use fair::{FairPool, FairUnits};
-use request_pool::RequestPool;
+use request_pool::{RequestPool, SMALL_BYTES_MAX};
 
 /// How long an operation waits for memory before it is refused.
 pub const WAIT: Duration = Duration::from_secs(5);
@@ -102,14 +103,16 @@ const REFERENCES_FREE: usize = 16;
 const GRANTS_SHARE: usize = 8;
 /// A role or a binding may take so many bytes even if the others take all of their share.
 const GRANT_BYTES_FREE: usize = 4 << 10;
+/// For objects in the forms that clients get, where these differ from what is stored.
+const DERIVED_SHARE: usize = 8;
 /// What is small has room until so many times the share is taken.
 const SMALL_TIMES: usize = 2;
 /// For OpenAPI documents that are kept.
 const DOCUMENTS_SHARE: usize = 8;
-/// How many bytes of them are kept at least, whatever the limit is, and at most: the v2 document has about as many as
-/// the least where it is largest, and there are the same again as protobuf and as v3.
-const DOCUMENTS_BYTES_MIN: usize = 64 << 20;
-const DOCUMENTS_BYTES_MAX: usize = 4 * DOCUMENTS_BYTES_MIN;
+/// How many bytes of them are kept at least, whatever the limit is: those of the built-in kinds.
+const DOCUMENTS_BYTES_MIN: usize = 16 << 20;
+/// How many bytes are kept at most: four times as many as the v2 document has where it is largest.
+const DOCUMENTS_BYTES_MAX: usize = 256 << 20;
 /// For a single answer that is built as a whole.
 const ANSWER_SHARE: usize = 2;
 /// For a single collection that is read from the database to be listed or watched.
@@ -137,6 +140,7 @@ pub struct Memory {
     planes: Arc<Room>,
     references: Arc<Room>,
     grants: Arc<Room>,
+    derived: Arc<Room>,
     begun: Instant,
     /// The last measurement: milliseconds since `begun`, shifted, and the percentage of the limit
     /// in use.
@@ -283,6 +287,7 @@ impl Memory {
             planes: Room::of(limit_bytes / PLANES_SHARE),
             references: Room::of(limit_bytes / REFERENCES_SHARE),
             grants: Room::of(limit_bytes / GRANTS_SHARE),
+            derived: Room::of(limit_bytes / DERIVED_SHARE),
             begun: Instant::now(),
             looked: AtomicU64::new(0),
         }
@@ -312,8 +317,11 @@ impl Memory {
         self.limit_bytes / HELD_SHARE
     }
 
-    /// How many bytes of OpenAPI documents may be kept.
+    /// How many bytes of OpenAPI documents may be kept now; the one that was asked for last is kept in any case.
     pub fn documents_bytes_max(&self) -> usize {
+        if self.is_short() {
+            return 0;
+        }
         (self.limit_bytes / DOCUMENTS_SHARE).clamp(DOCUMENTS_BYTES_MIN, DOCUMENTS_BYTES_MAX)
     }
 
@@ -350,6 +358,11 @@ impl Memory {
     /// small one twice as much.
     pub fn check_grant(&self, growth: &Growth) -> Result<(), Full> {
         self.grants.check(growth, GRANT_BYTES_FREE)
+    }
+
+    /// Takes memory to keep an object in a form that clients get; `None` if those that are kept have taken all of it.
+    pub fn for_derived(&self, bytes: usize) -> Option<Portion> {
+        self.derived.has(bytes).then(|| self.derived.take(bytes))
     }
 
     /// How many bytes the roles and bindings that are in force take.
@@ -394,7 +407,9 @@ impl Memory {
 
     async fn within(&self, pool: &RequestPool, user: Option<&str>, bytes: usize) -> Result<Reservation, Full> {
         let until = Instant::now() + WAIT;
-        while !pool.is_idle() && self.is_short() {
+        // What is small goes on until there is none left.
+        let is_blocked = || if bytes <= SMALL_BYTES_MAX { self.is_out() } else { self.is_short() };
+        while !pool.is_idle() && is_blocked() {
             if Instant::now() > until {
                 return Err(Full);
             }
@@ -420,7 +435,7 @@ impl Memory {
         self.watches.try_take(user, units).map(Reservation).ok_or(Full)
     }
 
-    /// Reserves memory for changes that the client of a watch may be slow to read.
+    /// Reserves memory for changes that the client of a watch may be slow to read, or for the pieces of a list.
     pub async fn for_changes(&self, user: Option<&str>, bytes: usize) -> Result<Reservation, Full> {
         self.changes.take(user, units_for(bytes), Instant::now() + WAIT).await.map(Reservation).ok_or(Full)
     }

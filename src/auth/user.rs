@@ -74,9 +74,12 @@ impl UserInfo {
         is_account.then_some((namespace, name))
     }
 
-    /// Whether it is a service account of the namespace of the server's own controllers.
+    /// The user name of the server's own writes.
+    pub const API_SERVER: &str = "system:apiserver";
+
+    /// Whether it is the server itself, or a service account of the namespace of its controllers.
     pub fn is_of_the_server(&self) -> bool {
-        self.account().is_some_and(|(namespace, _)| namespace == "kube-system")
+        self.name == Self::API_SERVER || self.account().is_some_and(|(namespace, _)| namespace == "kube-system")
     }
 
     /// Who shares what is scarce as one with the user: the service accounts of a namespace do, as anyone who may create

@@ -243,6 +243,7 @@ impl Planes {
             durability: self.server.store.durability,
             history: self.server.store.history,
             memory: Arc::clone(&self.server.store.memory),
+            required: Arc::clone(&self.server.store.required),
             clock: clock.clone(),
             is_beside: true,
             ..Config::new(path.map_or(Location::Memory, Location::File))

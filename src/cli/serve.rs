@@ -29,7 +29,7 @@ use crate::kinds::runtime_config::RuntimeConfig;
 use crate::memory::{Memory, parse_bytes};
 use crate::meta::gate::Gates;
 use crate::meta::minor::{Minor, MinorError};
-use crate::registry::Lifetimes;
+use crate::registry::{Lifetimes, required_collections};
 use crate::store::{Config, Durability};
 
 /// Serve the Kubernetes API for CustomResourceDefinitions and their objects
@@ -282,10 +282,8 @@ impl Serve {
             DurabilityArg::Relaxed => Durability::Relaxed,
         };
         let config = self.database.config();
-        match self.memory_limit {
-            Some(bytes) => Config { durability, memory: Arc::new(Memory::new(bytes)), ..config },
-            None => Config { durability, ..config },
-        }
+        let memory = self.memory_limit.map_or(config.memory, |bytes| Arc::new(Memory::new(bytes)));
+        Config { durability, memory, required: required_collections().into(), ..config }
     }
 }
 

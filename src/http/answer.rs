@@ -10,7 +10,7 @@ use hyper::body::{Frame, SizeHint};
 
 use crate::audit::AuditLevel;
 use crate::kinds::{self, layout};
-use crate::memory::Memory;
+use crate::memory::{Full, Memory};
 use crate::meta::Status;
 use crate::registry::{WARNING_CHARACTERS_MAX, WARNINGS_CHARACTERS_MAX};
 use crate::store::TakenBack;
@@ -18,7 +18,7 @@ use crate::value::{Value, json, yaml};
 
 use super::around::around;
 use super::document_cache::CachedDocument;
-use super::exchange::Exchange;
+use super::exchange::{Exchange, no_memory};
 use super::frame::{Compressed, GZIP_THRESHOLD_BYTES, gzip};
 use super::list_pieces::ListPieces;
 use super::negotiate::{self, AnswerFormat, Encoding};
@@ -31,6 +31,10 @@ const TOO_DEEP_FOR_YAML: &str = "the object is nested too deep to be indented, a
 
 /// Answers of at most so many bytes are part of what a request takes in any case.
 pub(super) const UNCOUNTED_BYTES_MAX: usize = 16 << 10;
+/// What an answer takes at least that is made as it is taken by its client, whose next pieces wait for it.
+const PIECES_BYTES: usize = 64 << 10;
+/// What the compressor of such an answer takes.
+const COMPRESSOR_BYTES: usize = 320 << 10;
 
 const TEXT_PLAIN: &str = "text/plain; charset=utf-8";
 
@@ -172,13 +176,13 @@ pub(super) fn pieces(exchange: &Exchange, list: ListPieces) -> Response<Body> {
     let compress = is_compressed(exchange, list.left_bytes());
     let body =
         if compress { Body::from_stream(stream::iter(Compressed::new(list))) } else { Body::new(ListBody(list)) };
-    finish(exchange, 200, Encoding::Json.content_type(), body, compress)
+    sent_in_pieces(finish(exchange, 200, Encoding::Json.content_type(), body, compress), PIECES_BYTES, compress)
 }
 
-/// JSON that is made as it is taken by its client, of some `size_bytes`.
+/// JSON that is made as it is taken by its client, of some `size_bytes`, in pieces of at most `piece_bytes`.
 pub(super) fn in_pieces(
     exchange: &Exchange,
-    size_bytes: usize,
+    (size_bytes, piece_bytes): (usize, usize),
     pieces: impl Iterator<Item = Result<Bytes, TakenBack>> + Send + Unpin + 'static,
 ) -> Response<Body> {
     let compress = is_compressed(exchange, size_bytes);
@@ -187,7 +191,15 @@ pub(super) fn in_pieces(
     } else {
         Body::from_stream(stream::iter(pieces))
     };
-    finish(exchange, 200, Encoding::Json.content_type(), body, compress)
+    let answer = finish(exchange, 200, Encoding::Json.content_type(), body, compress);
+    sent_in_pieces(answer, PIECES_BYTES.max(piece_bytes), compress)
+}
+
+/// An answer that takes the memory of its pieces while it is sent, and of its compressor.
+fn sent_in_pieces(mut answer: Response<Body>, pieces_bytes: usize, compress: bool) -> Response<Body> {
+    let bytes = if compress { pieces_bytes + COMPRESSOR_BYTES } else { pieces_bytes };
+    answer.extensions_mut().insert(TakenMemory { bytes, is_whole: false });
+    answer
 }
 
 /// A list as a body of known length.
@@ -223,35 +235,40 @@ pub(super) fn body(exchange: &Exchange, code: u16, content_type: &str, bytes: Ve
     let compressed = if is_compressed(exchange, bytes.len()) { gzip(&bytes).ok() } else { None };
     let is_compressed = compressed.is_some();
     let bytes = compressed.unwrap_or(bytes);
-    let is_large = bytes.len() > UNCOUNTED_BYTES_MAX;
+    let size_bytes = bytes.len();
     let mut response = finish(exchange, code, content_type, Body::from(bytes), is_compressed);
-    if is_large {
-        response.extensions_mut().insert(MadeForOne);
+    if size_bytes > UNCOUNTED_BYTES_MAX {
+        response.extensions_mut().insert(TakenMemory { bytes: size_bytes, is_whole: true });
     }
     response
 }
 
-/// Marks a large answer that no other request shares: it takes memory until its client has read it.
+/// The memory that a large answer takes by itself, that no other request shares, until its client has read it.
 #[derive(Clone, Copy)]
-struct MadeForOne;
-
-/// How many bytes an answer takes by itself until it is sent, beyond what a request takes in any case.
-pub(super) fn memory_bytes(answer: &Response<Body>) -> usize {
-    match answer.extensions().get::<MadeForOne>() {
-        Some(MadeForOne) => answer.body().size_hint().lower() as usize,
-        None => 0,
-    }
+pub(super) struct TakenMemory {
+    bytes: usize,
+    /// Whether it was made as a whole, of the memory for the work of the request.
+    is_whole: bool,
 }
 
-/// The answer to a request, with memory for its `bytes` until it is sent: of what was reserved for the request, or more.
+/// The memory that an answer takes until it is sent, beyond what a request takes in any case.
+pub(super) fn taken_memory(answer: &Response<Body>) -> Option<TakenMemory> {
+    answer.extensions().get().copied()
+}
+
+/// The answer to a request, with its memory until it is sent: of what was reserved for the request, or more.
 ///
 /// Errors: there is no memory for it.
 pub(super) async fn held(
     exchange: &Exchange,
     memory: &Memory,
     answer: Response<Body>,
-    bytes: usize,
+    TakenMemory { bytes, is_whole }: TakenMemory,
 ) -> Result<Response<Body>, Status> {
+    if !is_whole {
+        let reserved = memory.for_changes(exchange.limited_user(), bytes).await.map_err(|Full| no_memory())?;
+        return Ok(holding(answer, reserved));
+    }
     let mut reserved = exchange.reserved_for_answer(bytes);
     if reserved.as_ref().is_none_or(|reserved| reserved.bytes() < bytes) {
         // What a user has at most must be free for that.
@@ -259,10 +276,14 @@ pub(super) async fn held(
         exchange.reserve_answer(memory, bytes).await?;
         reserved = exchange.reserved_for_answer(bytes);
     }
-    Ok(around(answer, move |body, context| {
-        let _held = &reserved;
+    Ok(holding(answer, reserved))
+}
+
+fn holding(answer: Response<Body>, held: impl Send + Unpin + 'static) -> Response<Body> {
+    around(answer, move |body, context| {
+        let _held = &held;
         body.poll_frame(context)
-    }))
+    })
 }
 
 fn finish(exchange: &Exchange, code: u16, content_type: &str, body: Body, is_compressed: bool) -> Response<Body> {

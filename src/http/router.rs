@@ -118,11 +118,8 @@ async fn respond(
     let serve = async |target, body| {
         let answered = within_limits(app, exchange, observed, patience, answer(app, exchange, target, body)).await;
         let answer = answered.unwrap_or_else(|refusal| refusal);
-        let bytes = answer::memory_bytes(&answer);
-        if bytes == 0 {
-            return answer;
-        }
-        match Box::pin(answer::held(exchange, &app.registry.memory, answer, bytes)).await {
+        let Some(taken) = answer::taken_memory(&answer) else { return answer };
+        match Box::pin(answer::held(exchange, &app.registry.memory, answer, taken)).await {
             Ok(answer) => answer,
             // What it has done can't be told.
             Err(_) if observed.kind() == RequestKind::Mutating => share::out_of_time(exchange, observed, is_change),

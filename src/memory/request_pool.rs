@@ -8,7 +8,7 @@ use super::fair::{FairPool, FairUnits};
 use super::{UNIT_BYTES, units_for};
 
 /// What takes so many bytes at most is small, such as most writes.
-const SMALL_BYTES_MAX: usize = 128 << 10;
+pub const SMALL_BYTES_MAX: usize = 128 << 10;
 /// The part of the memory that is for what is small alone, as a divisor.
 const SMALL_SHARE: usize = 8;
 

@@ -160,8 +160,12 @@ impl Registry {
         let derived = self.derive_value(resource, version, raw).await?;
         let encoded = within_bound(Encoded::of(&derived))?;
         // Equal bytes are shared.
-        let encoded = if *encoded.bytes() == stored.bytes { stored.raw() } else { encoded };
-        stored.keep_derived(resource.api_version_of(version), generation, encoded.clone());
+        let is_shared = *encoded.bytes() == stored.bytes;
+        let (encoded, own_bytes) = if is_shared { (stored.raw(), 0) } else { (encoded.clone(), encoded.bytes().len()) };
+        // Where there is no memory to keep it, it is made for each reader.
+        if let Some(counted) = self.memory.for_derived(own_bytes) {
+            stored.keep_derived((resource.api_version_of(version), generation), encoded.clone(), counted);
+        }
         Ok(encoded)
     }
 

@@ -9,5 +9,5 @@ pub(super) const API_SERVER_MANAGER: &str = "kube-apiserver";
 
 /// The user of the server's own writes.
 pub(super) fn own_user() -> UserInfo {
-    UserInfo::authenticated("system:apiserver", vec![UserInfo::MASTERS.to_owned()])
+    UserInfo::authenticated(UserInfo::API_SERVER, vec![UserInfo::MASTERS.to_owned()])
 }

@@ -32,6 +32,7 @@ mod patch;
 mod policy;
 mod policies;
 mod registered_versions;
+mod required;
 mod nodes;
 mod escalation;
 mod bootstrap;
@@ -91,6 +92,7 @@ pub use objects::StoredObjects;
 pub use patched::{PatchRequest, PatchType};
 pub use policies::StoredPolicies;
 pub use policy::{Current, StoredPolicy};
+pub use required::required_collections;
 pub use resource::{Resource, StoredDefinition};
 pub use review::Reviewers;
 pub use sent::as_sent;
@@ -181,7 +183,7 @@ fn store_failed(collection: &Collection, operation: &str, error: StoreError) -> 
     let (group, plural) = collection.names();
     match error {
         // etcd's message reaches clients unchanged.
-        StoreError::NoSpace => Status::plain(500, &error.to_string()),
+        StoreError::NoSpace | StoreError::NoSpaceForRequired => Status::plain(500, &error.to_string()),
         StoreError::Name(_) => Status::bad_request(&error.to_string()),
         StoreError::NoMemory => Status::too_many_requests(&error.to_string(), RETRY_AFTER_SECONDS),
         error if error.may_pass() => Status::server_timeout(group, plural, operation),

@@ -1,7 +1,7 @@
 //! The stored pods and volumes, as the node authorizer keeps them in memory.
 //!
-//! Each request takes snapshots of the store, which are only a few pointers. Changes are read when a node sends a
-//! request; without nodes nothing is read.
+//! A request of a node takes snapshots of the store, which are only a few pointers, and reads what has changed; without
+//! nodes nothing is read, and where memory does not hold it, everybody else is served.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -101,6 +101,18 @@ impl StoredNodes {
         }));
         Ok(snapshots.await?.into())
     }
+
+    /// Reads the state of the store for a request of a node.
+    async fn read_newest(&self) -> Result<(), Status> {
+        if are_same(&self.newest(), &self.snapshots().await?) {
+            return Ok(());
+        }
+        let _refreshing = self.refreshing.lock().await;
+        // Read while the lock is held: they are not older than what was noted.
+        let snapshots = self.snapshots().await?;
+        *self.newest.write().unwrap_or_else(PoisonError::into_inner) = snapshots;
+        Ok(())
+    }
 }
 
 fn are_same(some: &[Snapshot], others: &[Snapshot]) -> bool {
@@ -131,6 +143,9 @@ impl Authorizer for StoredNodes {
         if node_of(user).is_none() {
             return Decision::NO_OPINION;
         }
+        if let Err(status) = self.read_newest().await {
+            return Decision { error: status.message, ..Decision::NO_OPINION };
+        }
         self.take_in().await;
         let seen = self.seen.read().unwrap_or_else(PoisonError::into_inner);
         let decided = self.rules.decide(user, attributes, &seen.graph);
@@ -144,14 +159,8 @@ impl Authorizer for StoredNodes {
         }
     }
 
+    /// What nodes need is only read for their requests.
     async fn refresh(&self) -> Result<(), Status> {
-        if are_same(&self.newest(), &self.snapshots().await?) {
-            return Ok(());
-        }
-        let _refreshing = self.refreshing.lock().await;
-        // Read while the lock is held: they are not older than what was noted.
-        let snapshots = self.snapshots().await?;
-        *self.newest.write().unwrap_or_else(PoisonError::into_inner) = snapshots;
         Ok(())
     }
 }
@@ -198,7 +207,7 @@ mod tests {
         };
         let pods = Collection::new("", "pods");
         fixture::store(&nodes.storage, &pods, ("default/p", "u"), Encoded::of(&pod)).await;
-        nodes.refresh().await.expect("the store works");
+        nodes.read_newest().await.expect("the store works");
         let attributes = may_read("s4999");
         let mut deciding = pin!(nodes.authorize(&node, &attributes));
         let polled = Meter::new(Impatient).run(|| deciding.as_mut().poll(&mut Context::from_waker(Waker::noop())));
@@ -206,7 +215,7 @@ mod tests {
         assert_eq!(decided, Some(true), "it is not ended");
         let delete = Write { collection: pods, key: "default/p".into(), op: Op::Delete, guards: Vec::new() };
         nodes.storage.write(delete).await.expect("it is written");
-        nodes.refresh().await.expect("the store works");
+        nodes.read_newest().await.expect("the store works");
         assert_ne!(nodes.authorize(&node, &may_read("s4999")).await, Decision::ALLOW);
     }
 }

@@ -279,7 +279,7 @@ impl<S: Service> Connection<S> {
                 request.extensions_mut().insert(address);
             }
             let in_flight = activity.begin();
-            let answer = self.answer(request, &backlog, &listener);
+            let answer = self.answer(request, &backlog, &listener, &activity);
             async move {
                 let Ok(answer) = answer.await;
                 match answer.extensions().get::<Cut>() {
@@ -303,6 +303,7 @@ impl<S: Service> Connection<S> {
                     return;
                 }
                 () = stopping.stopped(), if !ending => Some(DRAIN_MAX),
+                () = activity.cut() => return,
                 () = activity.close_requested(), if !ending => Some(CLOSE_MAX),
                 () = sleep_until(deadline) => {
                     let (doing, now) = (activity.doing(), Instant::now());
@@ -328,11 +329,12 @@ impl<S: Service> Connection<S> {
         mut request: Request<Incoming>,
         backlog: &Backlog,
         listener: &ListenerKind,
+        activity: &Arc<Activity>,
     ) -> impl Future<Output = Result<Response<Body>, Infallible>> + use<S> {
         request.extensions_mut().insert(self.stopping.clone());
         let is_last = leaves_large_buffer(&request);
         let (service, gate) = (self.service.clone(), self.gate.clone());
-        let (backlog, listener) = (backlog.clone(), listener.clone());
+        let (backlog, listener, activity) = (backlog.clone(), listener.clone(), Arc::clone(activity));
         async move {
             if let Some(refusal) = host::refusal(request.version(), request.method(), request.headers()) {
                 return Ok(refusal);
@@ -341,7 +343,9 @@ impl<S: Service> Connection<S> {
             let mut answer = if origin.is_some() && request.method() == Method::OPTIONS {
                 gate::with_audit_id(gate::preflight(), request.headers())
             } else {
-                match gate.admit(&listener, &mut request).await {
+                let refused = gate.admit(&listener, &mut request).await;
+                request.extensions().get::<UserInfo>().inspect(|user| activity.note_user(user));
+                match refused {
                     Some(refusal) => gate::with_audit_id(refusal, request.headers()),
                     None => pace::follow(service.oneshot(request).await?, &backlog),
                 }

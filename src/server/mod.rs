@@ -31,6 +31,7 @@ mod kubeconfig;
 mod loopback;
 mod named_certificates;
 mod open;
+mod shares;
 mod pace;
 mod plain;
 mod secrets;

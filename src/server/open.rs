@@ -1,7 +1,8 @@
 //! The connections that are open: how many there may be, and which of them are idle.
 //!
 //! If the limit is reached, the connection that has been idle for the longest time is closed for the next one. A
-//! connection is idle while none of its requests is being read, worked on or answered.
+//! connection is idle while none of its requests is being read, worked on or answered. If none is idle for a moment, the
+//! newest one of the user who has most is cut off, so that one user's watches leave slots for others ([`super::shares`]).
 //!
 //! Several services may share the same slots. A service with a limited share waits until one of its own connections
 //! closes once the share is used up, so that the others find slots.
@@ -20,10 +21,15 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::{Instant, timeout};
 
+use super::shares::{ConnectionShares, SharedConnection};
+use crate::auth::UserInfo;
 use crate::http::around;
 
 /// How often to look for an idle connection while a new one waits for a slot.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+
+/// How long no slot may become free before a connection at work is cut off.
+const FULL_MAX: Duration = Duration::from_millis(500);
 
 /// Shared by all listeners.
 #[derive(Clone)]
@@ -31,6 +37,8 @@ pub struct OpenConnections {
     places: Arc<Semaphore>,
     places_max: usize,
     idle: Arc<Mutex<Idle>>,
+    /// Those of this service.
+    shares: ConnectionShares,
     /// The share of the slots that these connections may have; all, if there is none.
     share: Option<Arc<Semaphore>>,
     /// The server or control plane that these connections belong to.
@@ -63,6 +71,8 @@ pub struct Activity {
     idle: Arc<Mutex<Idle>>,
     owner: u64,
     close: Arc<Notify>,
+    /// Whose it is.
+    shared: SharedConnection,
     /// Only changes under the lock of `idle`.
     state: Mutex<ConnectionState>,
 }
@@ -95,13 +105,14 @@ impl OpenConnections {
     pub fn new(connections_max: usize) -> Self {
         let places_max = connections_max.clamp(1, Semaphore::MAX_PERMITS);
         let places = Arc::new(Semaphore::new(places_max));
-        OpenConnections { places, places_max, idle: Arc::default(), share: None, owner: 0 }
+        OpenConnections { places, places_max, idle: Arc::default(), shares: Default::default(), share: None, owner: 0 }
     }
 
     /// Half of the same slots, for another service.
     pub fn half(&self) -> Self {
         let share = Arc::new(Semaphore::new(self.places_max.div_ceil(2)));
-        OpenConnections { share: Some(share), owner: lock(&self.idle).number(), ..self.clone() }
+        let (owner, shares) = (lock(&self.idle).number(), ConnectionShares::default());
+        OpenConnections { share: Some(share), owner, shares, ..self.clone() }
     }
 
     /// A slot for one more connection: at once, or when another one has closed.
@@ -117,8 +128,12 @@ impl OpenConnections {
     /// One of the slots, for which idle connections are closed: those of `owner`, or any.
     async fn permit(&self, places: &Arc<Semaphore>, owner: Option<u64>) -> Option<OwnedSemaphorePermit> {
         let mut permit = Arc::clone(places).try_acquire_owned().ok();
+        let begun = Instant::now();
         while permit.is_none() {
-            self.close_longest_idle_of(owner);
+            if !self.close_longest_idle_of(owner) && begun.elapsed() >= FULL_MAX {
+                let places_max = if self.share.is_some() { self.places_max.div_ceil(2) } else { self.places_max };
+                self.shares.cut_of_largest(places_max);
+            }
             permit = match timeout(LOOK_INTERVAL, Arc::clone(places).acquire_owned()).await {
                 Ok(acquired) => Some(acquired.ok()?),
                 Err(_) => None,
@@ -132,20 +147,21 @@ impl OpenConnections {
         self.close_longest_idle_of(None);
     }
 
-    fn close_longest_idle_of(&self, owner: Option<u64>) {
+    /// Returns whether there was one.
+    fn close_longest_idle_of(&self, owner: Option<u64>) -> bool {
         let mut idle = lock(&self.idle);
         let fits = |connection: &IdleConnection| owner.is_none_or(|owner| connection.owner == owner);
         let longest = idle.connections.iter().find(|(_, connection)| fits(connection)).map(|(at, _)| *at);
-        if let Some(connection) = longest.and_then(|at| idle.connections.remove(&at)) {
-            connection.close.notify_one();
-        }
+        let longest = longest.and_then(|at| idle.connections.remove(&at));
+        longest.inspect(|connection| connection.close.notify_one()).is_some()
     }
 
     /// The activity of a new connection.
     pub fn activity(&self) -> Arc<Activity> {
         let state = ConnectionState { requests: 0, idle: None, was_asked: false };
         let (idle, close) = (Arc::clone(&self.idle), Arc::new(Notify::new()));
-        let activity = Activity { idle, owner: self.owner, close, state: Mutex::new(state) };
+        let shared = self.shares.connection();
+        let activity = Activity { idle, owner: self.owner, close, shared, state: Mutex::new(state) };
         activity.rest(&mut lock(&activity.idle), &mut lock(&activity.state));
         Arc::new(activity)
     }
@@ -189,6 +205,16 @@ impl Activity {
             Some((_, since)) if state.was_asked => ConnectionActivity::Nothing(since),
             Some((_, since)) => ConnectionActivity::NothingYet(since),
         }
+    }
+
+    /// Records whose request is on it.
+    pub fn note_user(&self, user: &UserInfo) {
+        self.shared.note_user(user.sharer());
+    }
+
+    /// Waits until this connection must end at once, whatever is on it.
+    pub async fn cut(&self) {
+        self.shared.cut().await;
     }
 
     /// Waits until this connection must be closed for another one.
@@ -320,6 +346,27 @@ mod tests {
         activities[0].close_requested().await;
         places.remove(0);
         assert!(waiting.await.expect("it does not panic"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn where_none_is_idle_the_user_with_most_makes_room() {
+        let open = OpenConnections::new(3);
+        let activities = [(); 3].map(|()| open.activity());
+        for (activity, name) in activities.iter().zip(["jane", "joe", "jane"]) {
+            activity.note_user(&UserInfo::authenticated(name, Vec::new()));
+        }
+        let _at_work = activities.each_ref().map(Activity::begin);
+        let mut places = vec![open.admit(alive()).await, open.admit(alive()).await, open.admit(alive()).await];
+        let waiting = tokio::spawn({
+            let open = open.clone();
+            async move { open.admit(alive()).await.is_some() }
+        });
+        let begun = Instant::now();
+        activities[2].cut().await;
+        assert!(begun.elapsed() >= FULL_MAX, "one may become free in a moment");
+        places.pop();
+        assert!(waiting.await.expect("it does not panic"));
+        assert!(timeout(LOOK_INTERVAL, activities[0].cut()).await.is_err());
     }
 
     #[tokio::test]

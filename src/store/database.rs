@@ -58,6 +58,8 @@ struct Inner {
     health: Arc<Health>,
     /// The maximum size of a collection that is loaded for a list or watch, if the store knows the size.
     collection_bytes_max: usize,
+    /// Those that are read however large they are.
+    required: Arc<[Collection]>,
 }
 
 /// When the database was last asked whether it is well, and its answer.
@@ -94,7 +96,7 @@ impl Database {
             collection_bytes: collection_bytes_max,
             held_bytes: config.memory.held_bytes_max(),
         };
-        let view = Arc::new(View::new(revision, compacted, max));
+        let view = Arc::new(View::new(revision, compacted, max).requiring(Arc::clone(&config.required)));
         let health = Arc::new(Health::default());
         let writing = writer::run(waiting, Arc::clone(&store), Arc::clone(&view), Arc::clone(&health));
         let writing = tokio::spawn(writing);
@@ -112,6 +114,7 @@ impl Database {
             last_read: Arc::default(),
             health,
             collection_bytes_max,
+            required: Arc::clone(&config.required),
         });
         Ok(Database { inner })
     }
@@ -462,6 +465,22 @@ impl Database {
         Ok(())
     }
 
+    /// Whether an object may grow by so many bytes: those of collections that all requests depend on may only take half of what
+    /// may stay in memory, as they always do. The growth of others is not asked for.
+    ///
+    /// Errors: they have taken it.
+    pub fn check_growth(&self, collection: &Collection, bytes: impl FnOnce() -> usize) -> Result<(), StoreError> {
+        let (view, required) = (&self.inner.view, &self.inner.required);
+        if self.inner.collection_bytes_max == usize::MAX || !required.contains(collection) {
+            return Ok(());
+        }
+        let bytes = bytes();
+        // One that is too large by itself is in memory only while it is read.
+        let is_small = || !required.iter().any(|collection| view.is_too_large(collection));
+        let fits = || is_small() && view.bytes_of(required).saturating_add(bytes) <= view.object_bytes_max() / 2;
+        if bytes == 0 || fits() { Ok(()) } else { Err(StoreError::NoSpaceForRequired) }
+    }
+
     /// Drops from memory what nobody reads.
     pub fn give_back(&self) {
         self.inner.view.give_back();
@@ -471,7 +490,8 @@ impl Database {
     ///
     /// Errors: among others, memory can't hold it.
     async fn load_whole(&self, collection: &Collection) -> Result<(), StoreError> {
-        let bytes_max = self.inner.collection_bytes_max;
+        let is_required = self.inner.required.contains(collection);
+        let bytes_max = if is_required { usize::MAX } else { self.inner.collection_bytes_max };
         let is_large = self.inner.view.is_too_large(collection);
         if is_large && self.inner.store.size_bytes(collection).await?.is_some_and(|bytes| bytes > bytes_max) {
             return Err(StoreError::NoMemory);

@@ -168,6 +168,8 @@ pub struct Config {
     pub history: Duration,
     /// Limits the objects that are kept in memory.
     pub memory: Arc<Memory>,
+    /// Collections that are read however large they are, stay in memory, and may become half as large as what may stay.
+    pub required: Arc<[Collection]>,
     /// The clock by which objects expire.
     pub clock: Clock,
     /// Whether it belongs to a control plane beside the main one, and leaves some memory to that one.
@@ -202,6 +204,7 @@ impl Config {
             durability: Durability::Full,
             history: Self::HISTORY,
             memory,
+            required: Arc::default(),
             clock: Clock::default(),
             is_beside: false,
         }
@@ -353,6 +356,8 @@ pub enum StoreError {
     DiskFull,
     /// The memory limit for stored objects has been reached. Reads and deletions still work.
     NoSpace,
+    /// The collections that all requests depend on have reached their part of the memory limit.
+    NoSpaceForRequired,
     /// A collection is larger than the process may hold in memory. Its objects can be read one by one.
     NoMemory,
     /// The file is not a database any more: nothing is written to it.
@@ -396,6 +401,10 @@ impl fmt::Display for StoreError {
             StoreError::DiskFull => out.write_str("the database is full"),
             // etcd's message when its quota is exceeded: people search for these words.
             StoreError::NoSpace => out.write_str("etcdserver: mvcc: database space exceeded"),
+            StoreError::NoSpaceForRequired => out.write_str(
+                "etcdserver: mvcc: database space exceeded: definitions, namespaces, roles and others that all requests \
+                 depend on have taken an eighth of --memory-limit",
+            ),
             StoreError::NoMemory => out.write_str(
                 "the collection is too large for the memory that the server may use (--memory-limit), only single objects can \
                  be read",
@@ -427,6 +436,7 @@ impl Error for StoreError {
             | StoreError::NewerSchema { .. }
             | StoreError::DiskFull
             | StoreError::NoSpace
+            | StoreError::NoSpaceForRequired
             | StoreError::NoMemory
             | StoreError::Malformed
             | StoreError::ReadOnly

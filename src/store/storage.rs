@@ -267,6 +267,11 @@ impl Storage {
         self.databases.of(snapshot.collection()).remaining(snapshot, prefix, start)
     }
 
+    /// As [`Database::check_growth`].
+    pub fn check_growth(&self, collection: &Collection, bytes: impl FnOnce() -> usize) -> Result<(), StoreError> {
+        self.databases.of(collection).check_growth(collection, bytes)
+    }
+
     /// Drops a collection from memory if nobody watches it; it is loaded again on its next use.
     pub fn forget(&self, collection: &Collection) {
         self.databases.of(collection).forget(collection);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use bytes::Bytes;
 
-use crate::memory::Reservation;
+use crate::memory::{Portion, Reservation};
 use crate::meta::Revision;
 use crate::meta::selector::{Labels as _, PackedLabels};
 use crate::value::json;
@@ -75,6 +75,7 @@ pub(super) struct Derived {
     version: Box<str>,
     schema_generation: i64,
     encoded: Encoded,
+    _counted: Portion,
 }
 
 impl Stored {
@@ -135,8 +136,9 @@ impl Stored {
         found.map(|kept| kept.encoded.clone())
     }
 
-    /// Keeps a derived form, unless there already is one; if there are too many, the oldest is dropped.
-    pub fn keep_derived(&self, version: &str, schema_generation: i64, encoded: Encoded) {
+    /// Keeps a derived form for a version and a generation of the schemas, unless there already is one; if there are too
+    /// many, the oldest is dropped. It is counted as memory until then.
+    pub fn keep_derived(&self, (version, schema_generation): (&str, i64), encoded: Encoded, counted: Portion) {
         let derived = self.derived.get_or_init(Box::default);
         let mut derived = derived.lock().unwrap_or_else(PoisonError::into_inner);
         if derived.iter().any(|kept| *kept.version == *version && kept.schema_generation == schema_generation) {
@@ -148,7 +150,7 @@ impl Stored {
         }
         // One by one, as most objects are read in only one version.
         derived.reserve_exact(1);
-        derived.push(Derived { version: version.into(), schema_generation, encoded });
+        derived.push(Derived { version: version.into(), schema_generation, encoded, _counted: counted });
     }
 }
 

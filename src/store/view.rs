@@ -56,6 +56,8 @@ pub(super) struct View {
     state: RwLock<ViewState>,
     newest: watch::Sender<Revision>,
     max: ViewMax,
+    /// Collections that stay once they are loaded, as all requests read them.
+    required: Arc<[Collection]>,
     /// Counts reads, so that each collection knows when it was last read.
     reads: AtomicU64,
 }
@@ -93,6 +95,7 @@ struct Loaded {
     changed_bytes: u64,
     changed: watch::Sender<Revision>,
     last_read: AtomicU64,
+    is_required: bool,
 }
 
 /// A state that is kept for the next page of a list.
@@ -132,7 +135,13 @@ pub(super) enum StateLookup {
 impl View {
     pub fn new(revision: Revision, compacted: Revision, max: ViewMax) -> Self {
         let state = ViewState::after(revision, compacted, HeldStates::within(max.held_bytes));
-        View { state: RwLock::new(state), newest: watch::Sender::new(revision), max, reads: AtomicU64::new(0) }
+        let (newest, required) = (watch::Sender::new(revision), Arc::default());
+        View { state: RwLock::new(state), newest, max, required, reads: AtomicU64::new(0) }
+    }
+
+    /// The same, where these collections stay once they are loaded.
+    pub fn requiring(self, required: Arc<[Collection]>) -> Self {
+        View { required, ..self }
     }
 
     fn read(&self) -> RwLockReadGuard<'_, ViewState> {
@@ -195,6 +204,7 @@ impl View {
             changed_bytes: 0,
             changed: watch::Sender::new(revision),
             last_read: AtomicU64::new(self.reads.fetch_add(1, Ordering::Relaxed)),
+            is_required: self.required.contains(collection),
         };
         let mut state = self.write();
         // If the view has started over meanwhile, changes may be missing.
@@ -235,6 +245,16 @@ impl View {
     /// Whether a collection exceeded what may stay in memory when it was last loaded.
     pub fn is_too_large(&self, collection: &Collection) -> bool {
         self.read().too_large.contains(collection)
+    }
+
+    /// How many bytes of current state of these collections are in memory.
+    pub fn bytes_of(&self, collections: &[Collection]) -> usize {
+        let state = self.read();
+        let bytes = |collection| match state.collections.get(collection) {
+            Some(CollectionState::Loaded(loaded)) => loaded.object_bytes,
+            _ => 0,
+        };
+        collections.iter().map(bytes).sum()
     }
 
     /// How many bytes of current state stay in memory.
@@ -544,16 +564,16 @@ impl ViewState {
         }
     }
 
-    /// Drops collections that nobody watches until those that are not spared have at most `bytes_max`: first those whose
+    /// Drops collections that nobody watches or requires until those that are not spared have at most `bytes_max`: first those whose
     /// loss cuts off no reader, the least recently read ones first. Returns what is to be dropped.
     fn forget_unread(&mut self, bytes_max: usize, spared: Option<Collection>) -> Vec<Dropped> {
         let mut dropped = Vec::new();
         let spared_bytes = spared.as_ref().map_or(0, |spared| self.bytes_of(spared));
         let bytes_max = bytes_max.saturating_add(spared_bytes);
         while self.object_bytes > bytes_max {
-            let droppable = self
-                .loaded()
-                .filter(|(collection, loaded)| !loaded.is_watched() && Some(*collection) != spared.as_ref());
+            let droppable = self.loaded().filter(|(collection, loaded)| {
+                !loaded.is_watched() && !loaded.is_required && Some(*collection) != spared.as_ref()
+            });
             let next = droppable.min_by_key(|(collection, loaded)| {
                 let is_sent = self.held.would_take_back(collection, loaded.object_bytes);
                 (is_sent, loaded.last_read.load(Ordering::Relaxed))

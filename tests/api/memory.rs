@@ -410,6 +410,47 @@ fn slow_readers_do_not_keep_what_has_changed_since() {
 }
 
 #[test]
+fn what_all_requests_depend_on_has_a_bound_and_is_read_however_large_it_is() {
+    const NOTE_BYTES: usize = 250_000;
+    const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles";
+    const PODS: &str = "/api/v1/namespaces/default/pods";
+    let metadata = |name: &str| json!({ "name": name, "annotations": { "note": "x".repeat(NOTE_BYTES) } });
+    let folder = Folder::for_test();
+    let arguments = ["--durability", "relaxed", "--authorization-mode", "Node,RBAC", "--memory-limit"];
+    let server = Server::start(&folder.0, &[&arguments[..], &["96Mi"]].concat());
+    let role = |server: &Server, at: usize| {
+        send(server, "POST", ROLES, &json!({ "metadata": metadata(&format!("r{at}")), "rules": [] }))
+    };
+    let stored = (0..).find(|at| role(&server, *at).status != 201).expect("it ends");
+    assert!((LIMIT_BYTES / 12..LIMIT_BYTES / 7).contains(&(stored * NOTE_BYTES)), "{stored} roles");
+    let refused = role(&server, stored).json();
+    let told = refused["message"].as_str().unwrap_or_default();
+    assert!(refused["code"] == 500 && told.starts_with("etcdserver: mvcc: database space exceeded: "), "{refused}");
+    let small = json!({ "metadata": { "name": "small" }, "rules": [] });
+    let remove = |server: &Server| server.send("DELETE", &format!("{ROLES}/r0"), &[], None).status;
+    assert_eq!((remove(&server), send(&server, "POST", ROLES, &small).status), (200, 201));
+    // Nothing but requests of nodes depends on pods.
+    let pod = |at: usize| {
+        let spec = json!({ "containers": [{ "name": "c", "image": "i" }] });
+        let pod = json!({ "metadata": metadata(&format!("p{at}")), "spec": spec });
+        let answer = send(&server, "POST", PODS, &pod);
+        assert_eq!(answer.status, 201, "{at}: {}", answer.json());
+    };
+    let read = |server: &Server, path: &str| server.send("GET", path, &[], None).status;
+    eventually(|| read(&server, "/api/v1/namespaces/default/serviceaccounts/default") == 200);
+    (0..LIMIT_BYTES / 2 / NOTE_BYTES + 10).for_each(pod);
+    assert_eq!((read(&server, PODS), read(&server, CONFIG_MAPS), read(&server, "/apis")), (429, 200, 200));
+    assert_eq!(server.terminate().0, Some(0));
+    // Less memory than the roles have.
+    let server = Server::start(&folder.0, &[&arguments[..], &["32Mi"]].concat());
+    assert_eq!((read(&server, CONFIG_MAPS), read(&server, &format!("{ROLES}/small"))), (200, 200));
+    let larger = json!({ "metadata": { "annotations": { "note": "x" } } });
+    assert_eq!(send(&server, "PATCH", &format!("{ROLES}/small"), &larger).status, 500);
+    let smaller = json!({ "metadata": { "annotations": null } });
+    assert_eq!(send(&server, "PATCH", &format!("{ROLES}/r1"), &smaller).status, 200);
+}
+
+#[test]
 fn watches_with_long_selectors_are_as_many_as_there_is_memory_for() {
     const WATCHES: usize = 120;
     const TERMS: usize = 10_000;

@@ -2,12 +2,14 @@
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/validating/dispatcher.go`, release 1.37.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
+use std::sync::Arc;
 
 use super::binding::{BindingAction, PolicyBinding};
 use super::validating::{Annotated, INVALID, PolicyVerdict, ValidationDecision};
 use super::{Head, misconfigured};
+use crate::meta::field::ERRORS_BYTES_MAX;
 use crate::meta::minor::Minor;
 use crate::meta::{Cause, Status};
 use crate::value::{Map, Value, json};
@@ -31,7 +33,17 @@ pub struct Verdicts {
     /// The first refusals for the audit log.
     failures: Vec<Value>,
     /// Other annotations of the audit log: their values, by policy and key.
-    annotations: BTreeMap<(String, String), Vec<String>>,
+    annotations: BTreeMap<(String, String), AnnotationValues>,
+    /// The length of the warnings and annotations. What is beyond [`ERRORS_BYTES_MAX`] is left out, which the reference
+    /// does not do: there may be some for each parameter of each binding.
+    bytes: usize,
+}
+
+/// Values in the order in which they were first given, each once.
+#[derive(Debug, Default)]
+struct AnnotationValues {
+    in_order: Vec<Arc<str>>,
+    known: HashSet<Arc<str>>,
 }
 
 /// The refusal of a request.
@@ -70,7 +82,7 @@ impl Verdicts {
             for action in &binding.actions {
                 match action {
                     BindingAction::Deny => self.deny(head, Some(binding), &message, &reason),
-                    BindingAction::Warn => self.warnings.push(format!(
+                    BindingAction::Warn => self.warn(format!(
                         "Validation failed for ValidatingAdmissionPolicy '{}' with binding '{}': {message}",
                         head.name, binding.name
                     )),
@@ -84,10 +96,11 @@ impl Verdicts {
         for annotated in verdict.annotations {
             match annotated {
                 Annotated::Value { key, value } => {
-                    let value = cut(value, ANNOTATION_BYTES_MAX);
+                    let value: Arc<str> = cut(value, ANNOTATION_BYTES_MAX).into();
                     let values = self.annotations.entry((head.name.clone(), key)).or_default();
-                    if !values.contains(&value) {
-                        values.push(value);
+                    if self.bytes < ERRORS_BYTES_MAX && values.known.insert(Arc::clone(&value)) {
+                        self.bytes += value.len() + 1;
+                        values.in_order.push(value);
                     }
                 }
                 Annotated::Failed { message } => self.deny(head, Some(binding), &message, INVALID),
@@ -95,10 +108,18 @@ impl Verdicts {
         }
     }
 
+    fn warn(&mut self, warning: String) {
+        if self.bytes < ERRORS_BYTES_MAX {
+            self.bytes += warning.len();
+            self.warnings.push(warning);
+        }
+    }
+
     /// The annotations of the audit log, by their names.
     pub fn annotations(&self, minor: Minor) -> BTreeMap<String, String> {
-        let named =
-            |((policy, key), values): (&(String, String), &Vec<String>)| (format!("{policy}/{key}"), values.join(", "));
+        let named = |((policy, key), values): (&(String, String), &AnnotationValues)| {
+            (format!("{policy}/{key}"), values.in_order.join(", "))
+        };
         let mut annotations: BTreeMap<String, String> = self.annotations.iter().map(named).collect();
         if !self.failures.is_empty() {
             let shown = if minor < LISTS_FAILURES_SINCE { 1 } else { self.failures.len() };
@@ -155,4 +176,27 @@ fn code_of(reason: &str) -> u16 {
 fn cut(mut text: String, bytes_max: usize) -> String {
     text.truncate(text.floor_char_boundary(bytes_max));
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object;
+
+    #[test]
+    fn what_is_said_of_many_parameters_has_a_bound() {
+        const TIMES: usize = 3_000;
+        let head = Head::decode(&object! { "metadata" => object! { "name" => "p" } }, Minor::NEWEST);
+        let actions = object! { "spec" => object! { "validationActions" => vec![Value::from("Warn")] } };
+        let (mut said, binding) = (Verdicts::default(), PolicyBinding::decode(&actions));
+        for at in 0..TIMES {
+            let message = format!("{at}-{}", "x".repeat(1_000));
+            let value = Annotated::Value { key: "k".to_owned(), value: message.clone() };
+            let decision = ValidationDecision::Denied { message, reason: INVALID.to_owned() };
+            said.take_in(&head, &binding, PolicyVerdict { decisions: vec![decision], annotations: vec![value] });
+        }
+        let bytes = said.warnings.iter().map(String::len).sum::<usize>();
+        let annotated = said.annotations(Minor::NEWEST).values().map(String::len).sum::<usize>();
+        assert!((ERRORS_BYTES_MAX..ERRORS_BYTES_MAX + 10_000).contains(&(bytes + annotated)), "{bytes}, {annotated}");
+    }
 }

@@ -8,6 +8,7 @@
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/{generic,mutating}`, release 1.37.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -57,9 +58,12 @@ struct Invocation<'h> {
     policy: &'h Mutating,
     binding: &'h PolicyBinding,
     version: Arc<ServedVersion>,
-    /// Null if the policy has no parameters.
-    params: Value,
+    /// Null if the policy has no parameters. Bindings that select the same object share it.
+    params: Arc<Value>,
 }
+
+/// Parameters of a request, by the kind, the namespace and the name of each.
+type KnownParams = HashMap<[String; 4], Arc<Value>>;
 
 impl Invocation<'_> {
     /// Identifies the invocation in the second round.
@@ -74,12 +78,20 @@ async fn params(
     round: &PolicyRound<'_>,
     version: Option<&Arc<ServedVersion>>,
     binding: &PolicyBinding,
-) -> Result<Vec<Value>, LookupError> {
-    let mut params = round.params(version, binding.params.as_ref()).await?;
-    if let Some(version) = version {
-        params.iter_mut().for_each(|params| forget_type_of_parameter(version, params));
-    }
-    Ok(params)
+    known: &mut KnownParams,
+) -> Result<Vec<Arc<Value>>, LookupError> {
+    let found = round.params(version, binding.params.as_ref()).await?;
+    let Some(version) = version else { return Ok(found.into_iter().map(Arc::new).collect()) };
+    let share = |mut params: Value| {
+        let of = |field| params.str_at(&["metadata", field]).to_owned();
+        let key = [version.api_version(), version.names.kind.clone(), of("namespace"), of("name")];
+        let known = known.entry(key).or_insert_with(|| {
+            forget_type_of_parameter(version, &mut params);
+            Arc::new(params)
+        });
+        Arc::clone(known)
+    };
+    Ok(found.into_iter().map(share).collect())
 }
 
 impl<S: PolicySource<Mutating>> MutatingPolicies<S> {
@@ -116,7 +128,7 @@ impl<S: PolicySource<Mutating>> MutatingPolicies<S> {
         forms: &mut Vec<MatchedObjects<'static>>,
         failures: &mut Failures,
     ) -> Vec<Invocation<'h>> {
-        let mut invocations = Vec::new();
+        let (mut invocations, mut known) = (Vec::new(), KnownParams::new());
         for hook in hooks {
             let head = &hook.policy.head;
             let version = match round.version(&head.criteria, object).await {
@@ -151,7 +163,7 @@ impl<S: PolicySource<Mutating>> MutatingPolicies<S> {
                     failures.misconfigured(head, None, &error.to_string());
                     continue;
                 }
-                match params(round, param_version.as_ref(), binding).await {
+                match params(round, param_version.as_ref(), binding, &mut known).await {
                     Ok(params) => invocations.extend(params.into_iter().map(|params| Invocation {
                         policy: &hook.policy,
                         binding,

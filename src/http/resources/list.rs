@@ -213,8 +213,10 @@ pub(super) async fn answer_page(
     if is_text && is_typed {
         let empty = empty_list(target, metadata);
         if is_in_pieces {
+            // Each object is laid out by itself.
+            let piece_bytes = page.items.iter().map(|(_, encoded)| encoded.len_max()).max().unwrap_or_default();
             let pieces = TypedPieces::new(&empty, hand_out(page.items));
-            return Ok(answer::in_pieces(exchange, size_bytes, pieces));
+            return Ok(answer::in_pieces(exchange, (size_bytes, piece_bytes), pieces));
         }
         exchange.reserve_answer(&app.registry.memory, size_bytes.saturating_mul(DECODED_COPIES)).await?;
         let pieces = TypedPieces::new(&empty, Revocable::own(page.items)).collect::<Result<Vec<_>, _>>();

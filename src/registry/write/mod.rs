@@ -34,7 +34,7 @@ use crate::write::{self, RawFieldTexts, Writer};
 use super::admit::Admitted;
 use super::convert::Conversions;
 use super::derive::remove_resource_version;
-use super::{Registry, Subresource, Target, Warnings, Written, policy, scaled};
+use super::{Registry, Subresource, Target, Warnings, Written, policy, scaled, store_failed};
 
 pub(super) use commit::write_failed;
 pub(super) use conditions::{store_prefix, uid_precondition};
@@ -251,9 +251,9 @@ impl Registry {
         }
     }
 
-    /// Drops repeated references to owners. Refuses more of them than before, or a role or binding that takes more memory
-    /// than before, if those that are known have taken the memory for them. What the server and its controllers make of
-    /// roles is bounded.
+    /// Drops repeated references to owners. Refuses more of them than before, a role or binding that takes more memory
+    /// than before, or a longer object that all requests depend on, if those that are known have taken the memory for
+    /// them. What the server and its controllers write is bounded.
     fn admit_counted(
         &self,
         (target, user): (&Target, &UserInfo),
@@ -264,7 +264,15 @@ impl Registry {
         warnings.extend(dedup_owner_references(new, " after mutating admission happens"));
         let references = |object: &Value| object.items_at(&["metadata", "ownerReferences"]).len();
         self.memory.check_references(old.map(references).unwrap_or_default(), references(new))?;
-        if self.policy.is_some() && !user.is_in(UserInfo::MASTERS) && !user.is_of_the_server() {
+        if user.is_of_the_server() {
+            return Ok(());
+        }
+        let collection = &target.resource.collection;
+        let growth = self.storage.check_growth(collection, || {
+            new.size_bytes().saturating_sub(old.map(Value::size_bytes).unwrap_or_default())
+        });
+        growth.map_err(|error| store_failed(collection, "create", error))?;
+        if self.policy.is_some() {
             let version = &target.version;
             let grant_bytes = |object: &Value| policy::grant_bytes(&version.group, &version.names.plural, object);
             let bytes_before = old.map(grant_bytes).unwrap_or_default();
