@@ -1,39 +1,38 @@
 //! The memory that is available for clients' requests, and who gets it.
 //!
-//! Input: how much an operation will take, before it begins. Output: a [`Reservation`], in the order of
-//! the calls, or an error if there is no memory. Reservations are estimates; the memory that the
-//! process really uses is checked as well, and while it is near the limit, only one operation
-//! begins at a time. Nothing here allocates or frees memory: it only counts.
+//! Input: how much an operation will take, before it begins. Output: a [`Reservation`], in the order of the calls, or
+//! an error if there is no memory. Reservations are estimates; the memory that the process really uses is checked as
+//! well, and while it is near the limit, only one operation begins at a time. Nothing here allocates or frees memory:
+//! it only counts.
 //!
 //! The budget is `--memory-limit`, or what the system gives the process: a quarter for objects that are cached for
 //! reads, a quarter for requests in flight and for answers that are built as a whole, another quarter for the objects
 //! that requests are checked against, a thirty-second for bodies that are being read, half for watches, and an eighth
 //! each for changes and for former states that their clients have not read, for the references to owners that the
 //! garbage collector follows, for the roles and bindings that are in force, and for objects in the forms that clients
-//! get. The shares add up to more than the
-//! budget, as they are never all used up. Each control plane beside the main one takes its part of an eighth. The memory
-//! of a request is estimated before it begins, from the number of bytes and values in its body. A request that finds no
-//! memory waits in a queue, first come, first served, for five seconds; then it is answered with 429. An eighth of the
-//! memory for requests is for small ones alone ([`request_pool`]). A user has at most half of the memory for bodies, for
-//! requests and their answers, for watches and for their changes, and as much is left for others as any user has
-//! ([`fair`]), also while a client is slow to read an answer; a request takes all that it needs once, so that no two
-//! wait for each other. An operation that is larger than the user's share takes all of it; an answer that would take
-//! more than half of the limit is a 429 at once. What a webhook answers is read and decoded as the body of a request
-//! is, and each webhook has its share. There is one pool for bodies that are being read, one for the work on them, one
-//! for the objects that they are checked against, and one for decoding what webhooks answer, so that nothing that waits
-//! for memory holds what others wait for.
+//! get. The shares add up to more than the budget, as they are never all used up. Each control plane beside the main
+//! one takes its part of an eighth. The memory of a request is estimated before it begins, from the number of bytes and
+//! values in its body. A request that finds no memory waits in a queue, first come, first served, for five seconds;
+//! then it is answered with 429. An eighth of the memory for requests is for small ones alone ([`request_pool`]). A
+//! user has at most half of the memory for bodies, for requests and their answers, for watches and for their changes,
+//! and as much is left for others as any user has ([`fair`]), also while a client is slow to read an answer; a request
+//! takes all that it needs once, so that no two wait for each other. An operation that is larger than the user's share
+//! takes all of it; an answer that would take more than half of the limit is a 429 at once. What a webhook answers is
+//! read and decoded as the body of a request is, and each webhook has its share. There is one pool for bodies that are
+//! being read, one for the work on them, one for the objects that they are checked against, and one for decoding what
+//! webhooks answer, so that nothing that waits for memory holds what others wait for.
 //!
 //! Beside the estimates, the memory that the process really uses counts: near the limit, one request begins at a time,
 //! the view drops the objects that nobody watches, and compiled schemas that were not used for longest are dropped. At
-//! the limit, long-running work is ended ([`Memory::is_out`]). If the address space is limited (`ulimit -v`), half of it
-//! is counted here: the rest is for the stacks of threads, and for what the allocator reserves.
+//! the limit, long-running work is ended ([`Memory::is_out`]). If the address space is limited (`ulimit -v`), half of
+//! it is counted here: the rest is for the stacks of threads, and for what the allocator reserves.
 //!
-//! A collection is in memory while it is listed or watched: in a SQLite file, a collection of more
-//! than half of the limit is refused. Lists of more than 128 KiB are streamed from the snapshot as
-//! JSON; tables, YAML and protobuf are built as a whole, and their memory is reserved. OpenAPI
-//! documents are kept in an eighth of the limit, or 16 MiB if that is more; near the limit, only the last one. The in-memory databases
-//! of all control planes together hold at most half of the limit, former revisions included, and those beside the main
-//! one leave it an eighth of that; a write beyond that is refused as etcd refuses a write beyond its quota.
+//! A collection is in memory while it is listed or watched: in a SQLite file, a collection of more than half of the
+//! limit is refused. Lists of more than 128 KiB are streamed from the snapshot as JSON; tables, YAML and protobuf are
+//! built as a whole, and their memory is reserved. OpenAPI documents are kept in an eighth of the limit, or 16 MiB if
+//! that is more; near the limit, only the last one. The in-memory databases of all control planes together hold at most
+//! half of the limit, former revisions included, and those beside the main one leave it an eighth of that; a write
+//! beyond that is refused as etcd refuses a write beyond its quota.
 
 pub mod fair;
 mod request_pool;
