@@ -250,11 +250,7 @@ impl View {
     /// How many bytes of current state of these collections are in memory.
     pub fn bytes_of(&self, collections: &[Collection]) -> usize {
         let state = self.read();
-        let bytes = |collection| match state.collections.get(collection) {
-            Some(CollectionState::Loaded(loaded)) => loaded.object_bytes,
-            _ => 0,
-        };
-        collections.iter().map(bytes).sum()
+        collections.iter().map(|collection| state.bytes_of(collection)).sum()
     }
 
     /// How many bytes of current state stay in memory.

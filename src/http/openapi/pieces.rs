@@ -67,8 +67,8 @@ impl From<Value> for DocumentField {
 }
 
 impl DocumentField {
-    /// As JSON. Every part is freed as soon as it is written.
-    pub fn text(self) -> Vec<u8> {
+    /// As JSON.
+    pub fn text(&self) -> Vec<u8> {
         let mut text = Vec::with_capacity(self.bytes());
         self.write(&mut text);
         text
@@ -83,24 +83,17 @@ impl DocumentField {
         }
     }
 
-    fn write(self, out: &mut Vec<u8>) {
+    fn write(&self, out: &mut Vec<u8>) {
         match self {
-            DocumentField::Value(value) => json::encode_into(&value, out),
-            DocumentField::Pieces(pieces) => write_fields(pieces.texts, out, |text, out| out.extend_from_slice(&text)),
-            DocumentField::Object(fields) => write_fields(fields, out, DocumentField::write),
+            DocumentField::Value(value) => json::encode_into(value, out),
+            DocumentField::Pieces(Pieces { texts, .. }) => {
+                let texts = texts.iter().map(|(name, text)| (name.as_str(), text));
+                json::encode_fields(texts, out, |_, text, out| out.extend_from_slice(text));
+            }
+            DocumentField::Object(fields) => {
+                let fields = fields.iter().map(|(name, field)| (*name, field));
+                json::encode_fields(fields, out, |_, field, out| field.write(out));
+            }
         }
     }
-}
-
-fn write_fields<N: AsRef<str>, F>(fields: BTreeMap<N, F>, out: &mut Vec<u8>, write: impl Fn(F, &mut Vec<u8>)) {
-    out.push(b'{');
-    for (index, (name, field)) in fields.into_iter().enumerate() {
-        if index > 0 {
-            out.push(b',');
-        }
-        json::encode_string(name.as_ref(), out);
-        out.push(b':');
-        write(field, out);
-    }
-    out.push(b'}');
 }
