@@ -67,32 +67,30 @@ impl From<Value> for DocumentField {
 }
 
 impl DocumentField {
-    /// As JSON.
-    pub fn text(&self) -> Vec<u8> {
+    /// As JSON. Every part is freed as soon as it is written.
+    pub fn text(self) -> Vec<u8> {
         let mut text = Vec::with_capacity(self.bytes());
         self.write(&mut text);
         text
     }
 
-    /// The length of its parts, in bytes.
+    /// About its length, in bytes.
     fn bytes(&self) -> usize {
         match self {
-            DocumentField::Value(_) => 0,
+            DocumentField::Value(value) => value.size_bytes(),
             DocumentField::Pieces(pieces) => pieces.bytes(),
             DocumentField::Object(fields) => fields.values().map(DocumentField::bytes).sum(),
         }
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
+    fn write(self, out: &mut Vec<u8>) {
         match self {
-            DocumentField::Value(value) => json::encode_into(value, out),
-            DocumentField::Pieces(Pieces { texts, .. }) => {
-                let texts = texts.iter().map(|(name, text)| (name.as_str(), text));
-                json::encode_fields(texts, out, |_, text, out| out.extend_from_slice(text));
+            DocumentField::Value(value) => json::encode_into(&value, out),
+            DocumentField::Pieces(pieces) => {
+                json::encode_fields(pieces.texts.into_iter(), out, |_, text, out| out.extend_from_slice(&text));
             }
             DocumentField::Object(fields) => {
-                let fields = fields.iter().map(|(name, field)| (*name, field));
-                json::encode_fields(fields, out, |_, field, out| field.write(out));
+                json::encode_fields(fields.into_iter(), out, |_, field, out| field.write(out))
             }
         }
     }

@@ -42,8 +42,8 @@ pub fn encode_into(value: &Value, out: &mut Vec<u8>) {
 }
 
 /// An object with these fields, whose values `encode` writes.
-pub fn encode_fields<'f, T>(
-    fields: impl Iterator<Item = (&'f str, T)>,
+pub fn encode_fields<N: AsRef<str>, T>(
+    fields: impl Iterator<Item = (N, T)>,
     out: &mut Vec<u8>,
     mut encode: impl FnMut(&str, T, &mut Vec<u8>),
 ) {
@@ -52,9 +52,9 @@ pub fn encode_fields<'f, T>(
         if index > 0 {
             out.push(b',');
         }
-        encode_string(name, out);
+        encode_string(name.as_ref(), out);
         out.push(b':');
-        encode(name, field, out);
+        encode(name.as_ref(), field, out);
     }
     out.push(b'}');
 }
