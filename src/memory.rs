@@ -27,8 +27,8 @@
 //! the limit, long-running work is ended ([`Memory::is_out`]). If the address space is limited (`ulimit -v`), half of
 //! it is counted here: the rest is for the stacks of threads, and for what the allocator reserves.
 //!
-//! A collection is in memory while it is listed or watched: in a SQLite file, a collection of more than half of the
-//! limit is refused. Lists of more than 128 KiB are streamed from the snapshot as JSON; tables, YAML and protobuf are
+//! A collection is in memory while it is listed or watched, unless it has more than half of the limit: then each
+//! request reads the part from the database that it needs, at most a sixteenth of the limit. Lists of more than 128 KiB are streamed from the snapshot as JSON; tables, YAML and protobuf are
 //! built as a whole, and their memory is reserved. OpenAPI documents are kept in an eighth of the limit, or 16 MiB if
 //! that is more; near the limit, only the last one. The in-memory databases of all control planes together hold at most
 //! half of the limit, former revisions included, and those beside the main one leave it an eighth of that; a write

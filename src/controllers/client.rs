@@ -16,7 +16,7 @@ use crate::registry::{
     Body, CreateRequest, DeleteRequest, FieldValidation, Format, PatchRequest, PatchType, Registry, Subresource,
     Target, UpdateRequest, Warnings,
 };
-use crate::store::{At, Collection, Stored};
+use crate::store::{Collection, Stored};
 use crate::value::{Value, json};
 
 /// A built-in resource: its group and its plural name.
@@ -98,10 +98,22 @@ impl Client {
         namespace: &str,
         is_wanted: impl Fn(&Stored) -> bool + Send,
     ) -> Result<Vec<Arc<Stored>>, Status> {
-        let snapshot = self.registry.storage.snapshot(&kind.collection(), At::Newest).await;
-        let snapshot = snapshot.map_err(|_| Status::internal_error("what is stored can't be read"))?;
         let prefix = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
-        Ok(snapshot.range(&prefix, None).filter(|stored| is_wanted(stored)).cloned().collect())
+        let collection = kind.collection();
+        let mut pages = self.registry.storage.pages(&collection, &prefix);
+        let unreadable = || Status::internal_error("what is stored can't be read");
+        let (mut wanted, mut bytes) = (Vec::new(), 0);
+        while let Some(page) = pages.next().await.map_err(|_| unreadable())? {
+            for stored in page.objects().filter(|stored| is_wanted(stored)) {
+                // Those of a whole collection are in memory anyway.
+                bytes += if page.is_whole() { 0 } else { stored.bytes.len() };
+                if bytes > self.registry.memory.held_bytes_max() {
+                    return Err(unreadable());
+                }
+                wanted.push(Arc::clone(stored));
+            }
+        }
+        Ok(wanted)
     }
 
     /// [`Client::stored`], with all of them decoded at the same time: for few and small objects.

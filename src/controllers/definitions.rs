@@ -297,13 +297,20 @@ async fn delete_objects(registry: &Arc<Registry>, definition: &Definition) -> Re
     let version = Arc::clone(resource.storage());
     let target =
         Target { resource, version, subresource: Subresource::Main, namespace: String::new(), name: String::new() };
-    let everything = ListRequest::default();
-    let page = match registry.list(&target, &everything).await {
-        Ok(page) => page,
-        Err(status) => return unlisted(&status.message),
-    };
-    if let Err(status) = registry.delete_all_unasked(&target, &page).await {
-        return Ok(Emptied::Failed(format!("could not issue all deletes: {}", status.message)));
+    let everything = ListRequest::in_pages();
+    let mut list = everything.clone();
+    loop {
+        let page = match registry.list(&target, &list).await {
+            Ok(page) => page,
+            Err(status) => return unlisted(&status.message),
+        };
+        if let Err(status) = registry.delete_all_unasked(&target, &page).await {
+            return Ok(Emptied::Failed(format!("could not issue all deletes: {}", status.message)));
+        }
+        match page.next_at_newest(&target) {
+            Some(next) => list.at = next,
+            None => break,
+        }
     }
     Ok(if registry.list(&target, &everything).await?.items.is_empty() { done } else { Emptied::NotYet })
 }

@@ -16,7 +16,7 @@ use crate::kinds;
 use crate::meta::{Revision, Status};
 use crate::object;
 use crate::registry::{DeleteRequest, ListRequest, Registry, Resource, Subresource, Target, Warnings};
-use crate::store::{At, ChangeEvent, Collection, Moment, Stored};
+use crate::store::{ChangeEvent, Collection, Moment};
 use crate::value::{Value, json};
 
 /// Its service account.
@@ -132,30 +132,50 @@ async fn empty(registry: &Arc<Registry>, namespace: &str) -> Result<Remains, Sta
         if !version.is_namespaced() || !seen.insert(resource.collection.clone()) {
             continue;
         }
-        let mut left = objects(registry, &resource.collection, namespace).await?;
-        // Objects that wait for other finalizers have been deleted before.
-        if left.iter().any(|stored| metadata::going(stored) != Going::Otherwise) {
+        let mut left = Left::of(registry, &resource.collection, namespace).await?;
+        if left.has_undeleted {
             if let Err(status) = delete_all(registry, &resource, namespace).await {
                 remains.errors.insert(status.message);
             }
-            left = objects(registry, &resource.collection, namespace).await?;
+            left = Left::of(registry, &resource.collection, namespace).await?;
         }
-        if left.is_empty() {
+        if left.objects == 0 {
             continue;
         }
-        remains.objects.insert(format!("{}.{}", version.names.plural, version.group), left.len());
-        for finalizer in left.iter().flat_map(|stored| metadata::finalizers(stored)) {
-            *remains.finalizers.entry(finalizer).or_default() += 1;
+        remains.objects.insert(format!("{}.{}", version.names.plural, version.group), left.objects);
+        for (finalizer, count) in left.finalizers {
+            *remains.finalizers.entry(finalizer).or_default() += count;
         }
     }
     Ok(remains)
 }
 
-/// The objects of a collection in a namespace.
-async fn objects(registry: &Registry, collection: &Collection, namespace: &str) -> Result<Vec<Arc<Stored>>, Status> {
-    let snapshot = registry.storage.snapshot(collection, At::Newest).await;
-    let snapshot = snapshot.map_err(|_| Status::internal_error("the content of a namespace can't be read"))?;
-    Ok(snapshot.range(&format!("{namespace}/"), None).cloned().collect())
+/// What is left of a collection in a namespace.
+#[derive(Default)]
+struct Left {
+    objects: usize,
+    /// Whether any object was not deleted yet; others wait for finalizers.
+    has_undeleted: bool,
+    /// How many objects have each finalizer.
+    finalizers: BTreeMap<String, usize>,
+}
+
+impl Left {
+    async fn of(registry: &Registry, collection: &Collection, namespace: &str) -> Result<Self, Status> {
+        let mut left = Left::default();
+        let mut pages = registry.storage.pages(collection, &format!("{namespace}/"));
+        let unreadable = |_| Status::internal_error("the content of a namespace can't be read");
+        while let Some(page) = pages.next().await.map_err(unreadable)? {
+            for stored in page.objects() {
+                left.objects += 1;
+                left.has_undeleted |= metadata::going(stored) != Going::Otherwise;
+                for finalizer in metadata::finalizers(stored) {
+                    *left.finalizers.entry(finalizer).or_default() += 1;
+                }
+            }
+        }
+        Ok(left)
+    }
 }
 
 async fn delete_all(registry: &Registry, resource: &Arc<Resource>, namespace: &str) -> Result<(), Status> {
@@ -165,8 +185,12 @@ async fn delete_all(registry: &Registry, resource: &Arc<Resource>, namespace: &s
     let target = Target { resource, version, subresource: Subresource::Main, namespace, name };
     let options = DeleteRequest { propagation_policy: Some("Background".to_owned()), ..DeleteRequest::default() };
     let user = service_account(ACCOUNT);
-    let (list, mut warnings) = (ListRequest::default(), Warnings::default());
-    registry.delete_collection(&target, &user, &list, &options, &mut warnings).await.map(drop)
+    let (mut list, mut warnings) = (ListRequest::in_pages(), Warnings::default());
+    loop {
+        let page = registry.delete_collection(&target, &user, &list, &options, &mut warnings).await?;
+        let Some(next) = page.next_at_newest(&target) else { return Ok(()) };
+        list.at = next;
+    }
 }
 
 /// Writes what is left into the conditions. If a client has changed the namespace meanwhile, nothing is written, and it

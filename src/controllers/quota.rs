@@ -19,7 +19,7 @@ use crate::kinds::quota::{Counted, all_match, counted_until, is_terminating};
 use crate::meta::Status;
 use crate::meta::quantity::Quantity;
 use crate::object;
-use crate::store::{At, ChangeEvent, Collection};
+use crate::store::{ChangeEvent, Collection};
 use crate::value::{Map, Value};
 
 const QUOTAS: Kind = Kind("", "resourcequotas");
@@ -73,13 +73,15 @@ impl Reconciler for Quotas {
             if !is_counted || !seen.insert(resource.collection.clone()) {
                 continue;
             }
-            let snapshot = self.client.registry.storage.snapshot(&resource.collection, At::Newest).await;
-            let snapshot = snapshot.map_err(|_| Status::internal_error("what is stored can't be read"))?;
-            for stored in snapshot.range(&format!("{namespace}/"), None) {
-                let object = read(stored)?;
-                used.add(&quota, (&counted, now), &object);
-                if PODS.is(&resource.collection) {
-                    again = sooner(again, uncounted_in(&object, now));
+            let mut pages = self.client.registry.storage.pages(&resource.collection, &format!("{namespace}/"));
+            let unreadable = |_| Status::internal_error("what is stored can't be read");
+            while let Some(page) = pages.next().await.map_err(unreadable)? {
+                for stored in page.objects() {
+                    let object = read(stored)?;
+                    used.add(&quota, (&counted, now), &object);
+                    if PODS.is(&resource.collection) {
+                        again = sooner(again, uncounted_in(&object, now));
+                    }
                 }
             }
         }

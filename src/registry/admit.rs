@@ -234,15 +234,9 @@ impl Forms for ResourceForms<'_> {
         labels: &LabelSelector,
     ) -> Result<Vec<Value>, Status> {
         let Some(target) = self.other(version, namespace, "").await? else { return Ok(Vec::new()) };
-        let collection = &target.resource.collection;
-        let snapshot = self.registry.storage.snapshot(collection, At::Newest).await;
-        let snapshot = snapshot.map_err(|error| match error {
-            SnapshotError::Expired { .. } => Status::internal_error("the newest state has expired"),
-            SnapshotError::Store(error) => store_failed(collection, "list", error),
-        })?;
-        let prefix = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
+        let part = self.registry.part(&target, At::Newest).await?;
         let mut selected = Vec::new();
-        for stored in snapshot.range(&prefix, None) {
+        for stored in part.objects() {
             work::step();
             let object = self.registry.read_stored(&target, stored).await?;
             if matching::matches(labels, object.at(&["metadata", "labels"])) {

@@ -12,7 +12,7 @@ use crate::kinds::pod_object::eviction;
 use crate::meta::Status;
 use crate::meta::field::{Error, Path};
 use crate::object;
-use crate::store::{At, Collection, SnapshotError, Stored};
+use crate::store::{At, Collection, KeyRange, PartSize, SnapshotError, Stored};
 use crate::value::{Value, json};
 use crate::write::metadata::wipe_system_fields;
 
@@ -112,14 +112,14 @@ impl Registry {
     /// The budgets that cover a pod.
     async fn budgets_of(&self, target: &Target, pod: &Value) -> Result<Vec<Value>, Status> {
         let collection = Collection::new(GROUP, BUDGETS);
-        let snapshot = self.storage.snapshot(&collection, At::Newest).await;
-        let snapshot = snapshot.map_err(|error| match error {
+        let range = KeyRange::of(&format!("{}/", target.namespace));
+        let part = self.storage.part(&collection, At::Newest, range, PartSize::All).await;
+        let part = part.map_err(|error| match error {
             SnapshotError::Expired { .. } => Status::internal_error("the newest state has expired"),
             SnapshotError::Store(error) => store_failed(&collection, "list", error),
         })?;
-        let prefix = format!("{}/", target.namespace);
         let mut budgets = Vec::new();
-        for stored in snapshot.range(&prefix, None).filter(|stored| stored.key.starts_with(&prefix)) {
+        for stored in part.objects() {
             let mut budget = read(stored)?;
             if eviction::covers(&budget, pod) {
                 super::derive::set_resource_version(&mut budget, stored.revision);

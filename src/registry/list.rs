@@ -6,12 +6,18 @@ use crate::meta::minor::Minor;
 use crate::meta::selector::{FieldSelector, LabelSelector};
 use crate::meta::{Revision, Status};
 use crate::store::continue_token::ContinueToken;
-use crate::store::{At, ChangeFindings, Collection, Encoded, PageEnd, Selectable, Snapshot, SnapshotError, Stored};
+use crate::store::{
+    At, ChangeFindings, Collection, CollectionPart, Encoded, KeyRange, PageEnd, PartSize, Selectable, Snapshot,
+    SnapshotError, Stored,
+};
 use crate::work;
 
 use super::derive::{UNREADABLE_MAX, Undecodable, decode_derived, refuse_list};
 use super::selection::Selection;
 use super::{Registry, Target, store_failed};
+
+/// How many objects the server itself lists at a time of a collection that is too large for memory.
+const PAGE_OBJECTS: usize = 500;
 
 /// The revision that a list shows.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,6 +39,8 @@ pub struct ListRequest {
     pub at: ListAt,
     /// 0 for no limit.
     pub limit: usize,
+    /// The limit for a collection that is too large for memory, if there is no other; 0 for none.
+    pub limit_if_large: usize,
     pub labels: LabelSelector,
     pub fields: FieldSelector,
 }
@@ -47,86 +55,81 @@ pub struct ListPage {
     pub remaining: Option<usize>,
 }
 
+impl ListPage {
+    /// Where the newest state of a list of `target` goes on after this page; `None` after the last.
+    pub fn next_at_newest(&self, target: &Target) -> Option<ListAt> {
+        let token = ContinueToken::decode(&self.continue_token, &key_prefix(target)).ok()?;
+        Some(ListAt::Continue(ContinueToken { revision: None, ..token }))
+    }
+}
+
 impl Registry {
     /// The objects of `target`'s collection (and namespace) that the selectors select, in the order of their keys.
     ///
     /// Errors: 410 for a revision that has been compacted, 504 for one that does not exist yet.
     pub async fn list(&self, target: &Target, request: &ListRequest) -> Result<ListPage, Status> {
         let collection = &target.resource.collection;
-        let (snapshot, start) = match &request.at {
-            ListAt::Newest => (self.snapshot(target, At::Newest).await?, None),
-            ListAt::AtLeast(revision) => {
-                self.wait_for(&target.resource, Some(*revision)).await?;
-                (self.snapshot(target, At::Newest).await?, None)
-            }
-            ListAt::Exact(revision) => {
-                self.wait_for(&target.resource, Some(*revision)).await?;
-                (self.snapshot(target, At::Exact(*revision)).await?, None)
-            }
-            ListAt::Continue(token) => {
-                self.wait_for(&target.resource, token.revision).await?;
-                let at = token.revision.map_or(At::Newest, At::Exact);
-                let snapshot = self.storage.snapshot(collection, at).await;
-                let snapshot =
-                    snapshot.map_err(|error| continue_failed(collection, error, token, &key_prefix(target)))?;
-                (snapshot, Some(token.start.clone()))
-            }
+        let (revision, start) = match &request.at {
+            ListAt::Newest => (None, None),
+            ListAt::AtLeast(revision) | ListAt::Exact(revision) => (Some(*revision), None),
+            ListAt::Continue(token) => (token.revision, Some(token.start.as_str())),
         };
-        self.page(target, request, &snapshot, start.as_deref()).await
+        self.wait_for(&target.resource, revision).await?;
+        let at = match (&request.at, revision) {
+            (ListAt::Exact(_) | ListAt::Continue(_), Some(revision)) => At::Exact(revision),
+            _ => At::Newest,
+        };
+        let (range, limit) = (request.range(target, start), request.limit.max(request.limit_if_large));
+        // One more shows whether there is a next page.
+        let wanted = if limit == 0 { PartSize::All } else { PartSize::First(limit.saturating_add(1)) };
+        let part =
+            self.storage.part(collection, at, range, wanted).await.map_err(|error| match (&request.at, error) {
+                (ListAt::Continue(token), error) => continue_failed(collection, error, token, &key_prefix(target)),
+                (_, error) => list_failed(collection, error),
+            })?;
+        self.page(target, request, &part, start).await
     }
 
-    pub(super) async fn snapshot(&self, target: &Target, at: At) -> Result<Snapshot, Status> {
-        let collection = &target.resource.collection;
-        let snapshot = self.storage.snapshot(collection, at).await;
-        snapshot.map_err(|error| match error {
-            SnapshotError::Expired { .. } => Status::expired("The resourceVersion for the provided list is too old."),
-            SnapshotError::Store(error) => store_failed(collection, "list", error),
-        })
+    /// The objects of `target`'s collection at a revision, or those of its namespace if the collection is too large for
+    /// memory.
+    pub(super) async fn part(&self, target: &Target, at: At) -> Result<CollectionPart, Status> {
+        let (collection, range) = (&target.resource.collection, KeyRange::of(&key_prefix(target)));
+        self.storage.part(collection, at, range, PartSize::All).await.map_err(|error| list_failed(collection, error))
     }
 
-    /// The page of `snapshot` from the key `start` on.
+    /// The page of `part` from the key `start` on.
     async fn page(
         &self,
         target: &Target,
         request: &ListRequest,
-        snapshot: &Snapshot,
+        part: &CollectionPart,
         start: Option<&str>,
     ) -> Result<ListPage, Status> {
-        let prefix = key_prefix(target);
+        let (snapshot, prefix) = (part.snapshot(), key_prefix(target));
         let selection = Selection::bind(&request.labels, &request.fields, target);
         let selects_all = selection.is_empty();
-        let limit = if request.limit == 0 { usize::MAX } else { request.limit };
-        let mut items = Vec::new();
-        let mut last_key = "";
-        for stored in snapshot.range_of(&prefix, start, target.resource.required_labels(&request.labels)) {
-            work::step();
-            if !selects_all {
-                match self.selects(target, &selection, stored, None).await {
-                    Ok(true) => {}
-                    Ok(false) => continue,
-                    Err(_) => return Err(self.unreadable(target, snapshot, &prefix).await),
-                }
-            }
-            let Ok(encoded) = self.encoded(&target.resource, &target.version, stored).await else {
-                return Err(self.unreadable(target, snapshot, &prefix).await);
-            };
-            items.push((Arc::clone(stored), encoded));
-            last_key = &stored.key;
-            if items.len() == limit {
-                break;
-            }
-        }
+        let limit = request.limit_of(part);
+        let items = self.select(target, (&selection, limit), (snapshot, start), request).await?;
+        let last_key = items.last().map_or("", |(stored, _)| &*stored.key);
         let revision = snapshot.revision();
         // There is a next page if any object follows, whether it is selected or not, or any of an index.
+        let is_full = items.len() == limit;
+        let last_key = part.cut_at().filter(|_| !is_full).unwrap_or(last_key);
         let onward = format!("{last_key}\0");
         let mut rest = snapshot.range(&prefix, Some(&onward));
         let follows = match indexed(target, request) {
-            _ if items.len() < limit => false,
+            _ if !is_full => part.cut_at().is_some(),
+            _ if part.cut_at().is_some() => true,
             Some(index) => self.any_selected(target, &index, &mut rest).await,
             None => rest.next().is_some(),
         };
         if !follows {
             return Ok(ListPage { items, revision, continue_token: String::new(), remaining: None });
+        }
+        let token = ContinueToken { revision: Some(revision), start: onward.clone() };
+        let continue_token = token.encode(&prefix);
+        if !part.is_whole() {
+            return Ok(ListPage { items, revision, continue_token, remaining: None });
         }
         let remaining = selects_all.then(|| {
             let from = self.count_from(snapshot, &prefix, start);
@@ -137,10 +140,38 @@ impl Registry {
             start: onward.as_str().into(),
             remaining,
         });
-        let token = ContinueToken { revision: Some(revision), start: onward };
-        let continue_token = token.encode(&prefix);
         self.storage.pin(snapshot, page_end);
         Ok(ListPage { items, revision, continue_token, remaining })
+    }
+
+    /// The first objects of `snapshot` from the key `start` on that are selected.
+    async fn select(
+        &self,
+        target: &Target,
+        (selection, limit): (&Selection, usize),
+        (snapshot, start): (&Snapshot, Option<&str>),
+        request: &ListRequest,
+    ) -> Result<Vec<(Arc<Stored>, Encoded)>, Status> {
+        let (prefix, selects_all) = (key_prefix(target), selection.is_empty());
+        let mut items = Vec::new();
+        for stored in snapshot.range_of(&prefix, start, target.resource.required_labels(&request.labels)) {
+            work::step();
+            if !selects_all {
+                match self.selects(target, selection, stored, None).await {
+                    Ok(true) => {}
+                    Ok(false) => continue,
+                    Err(_) => return Err(self.unreadable(target, snapshot, &prefix).await),
+                }
+            }
+            let Ok(encoded) = self.encoded(&target.resource, &target.version, stored).await else {
+                return Err(self.unreadable(target, snapshot, &prefix).await);
+            };
+            items.push((Arc::clone(stored), encoded));
+            if items.len() == limit {
+                break;
+            }
+        }
+        Ok(items)
     }
 
     /// Whether `selection` selects any of these objects; one that can't be read counts.
@@ -253,6 +284,38 @@ pub(super) fn key_prefix(target: &Target) -> String {
 /// The namespace and the name in a key.
 pub(super) fn split_key<'k>(target: &Target, key: &'k str) -> (&'k str, &'k str) {
     if target.version.is_namespaced() { key.split_once('/').unwrap_or(("", key)) } else { ("", key) }
+}
+
+impl ListRequest {
+    /// All objects, in pages if the collection is too large for memory.
+    pub fn in_pages() -> Self {
+        ListRequest { limit_if_large: PAGE_OBJECTS, ..ListRequest::default() }
+    }
+
+    /// How many objects a page of a part may have.
+    fn limit_of(&self, part: &CollectionPart) -> usize {
+        let limit = if part.is_whole() { self.limit } else { self.limit.max(self.limit_if_large) };
+        if limit == 0 { usize::MAX } else { limit }
+    }
+
+    /// The keys of what it lists, as far as they are known.
+    fn range(&self, target: &Target, start: Option<&str>) -> KeyRange {
+        let prefix = key_prefix(target);
+        let has_keys = !prefix.is_empty() || !target.version.is_namespaced();
+        let range = match self.fields.requires_exact("metadata.name").filter(|_| has_keys) {
+            Some(name) => KeyRange::one(&format!("{prefix}{name}")),
+            None => KeyRange::of(&prefix),
+        };
+        start.into_iter().fold(range, KeyRange::starting)
+    }
+}
+
+/// The answer to a list whose state can't be read.
+fn list_failed(collection: &Collection, error: SnapshotError) -> Status {
+    match error {
+        SnapshotError::Expired { .. } => Status::expired("The resourceVersion for the provided list is too old."),
+        SnapshotError::Store(error) => store_failed(collection, "list", error),
+    }
 }
 
 /// The answer to a token whose revision is gone: the client may continue, but no longer at that revision.

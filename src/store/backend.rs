@@ -12,8 +12,10 @@ use crate::meta::Revision;
 
 use super::batch::{Foreseen, WriteOutcome};
 use super::changes::ChangeEvent;
+use super::key_range::KeyRange;
 use super::objects::Objects;
 use super::page_max::PageMax;
+use super::part::ReadPart;
 use super::rows::Scanned;
 use super::{Change, Collection, StoreError, Stored, Write};
 
@@ -126,8 +128,11 @@ pub trait Store: Send + Sync {
         bytes_max: usize,
     ) -> Result<Option<(Objects, Revision)>, StoreError>;
 
-    /// How many bytes the live objects of a collection have, if that is known without reading them.
-    async fn size_bytes(&self, _collection: &Collection) -> Result<Option<usize>, StoreError> {
+    /// The first live objects of a collection in a range of keys: as many as `max` allows, but at least one.
+    async fn read_part(&self, collection: &Collection, range: &KeyRange, max: PageMax) -> Result<ReadPart, StoreError>;
+
+    /// How many bytes the live objects of a collection in a range of keys have, if that is known without reading them.
+    async fn size_bytes(&self, _collection: &Collection, _range: &KeyRange) -> Result<Option<usize>, StoreError> {
         Ok(None)
     }
 

@@ -100,6 +100,7 @@ impl Newest {
 }
 
 /// Part of the log of a collection.
+#[derive(Clone)]
 pub(super) struct LogPage {
     pub changes: Vec<Arc<Change>>,
     /// Up to this revision no change of the collection is missing; the next page begins here.

@@ -1,5 +1,6 @@
 //! One database: what is stored in it, its view, and the task that writes.
 
+use std::collections::HashMap;
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
@@ -9,16 +10,19 @@ use jiff::Timestamp;
 use tokio::sync::{Mutex, MutexGuard, Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-use crate::memory::Room;
+use crate::memory::{Memory, Room};
 use crate::meta::Revision;
 
 use super::backend::{Stats, Store};
 use super::feed::{DatabaseFeed, LastRead};
 use super::health::Health;
 use super::held::{HandOut, Revocable};
+use super::key_range::KeyRange;
+use super::log_pages::{CollectionLog, LogPages};
 use super::memory::InMemory;
-use super::objects::Objects;
+use super::objects::{Objects, by_key};
 use super::page_max::PageMax;
+use super::part::{self, CollectionPart, PartSize};
 use super::snapshot::Snapshot;
 use super::view::{PageEnd, StateLookup, View, ViewMax};
 use super::writer::{self, QUEUE_KIB_MAX, QUEUE_MAX, WaitingWrites};
@@ -29,6 +33,10 @@ use super::{
 
 /// How old the answer to a ping may be if nothing has failed.
 const PING_AGE_MAX: Duration = Duration::from_millis(50);
+/// For how long a collection that was too large for memory is not measured again.
+const REFUSED_FOR: Duration = Duration::from_secs(1);
+/// The part of what readers may hold that a part of a collection may have at most.
+const PART_DIVISOR: usize = 2;
 /// How long a read of one object waits for its collection to be loaded, which makes later reads fast.
 const LOADED_WITHIN: Duration = Duration::from_millis(20);
 
@@ -58,6 +66,11 @@ struct Inner {
     health: Arc<Health>,
     /// The maximum size of a collection that is loaded for a list or watch, if the store knows the size.
     collection_bytes_max: usize,
+    /// When each collection was last found to be larger than that.
+    refused: SyncMutex<HashMap<Collection, Instant>>,
+    memory: Arc<Memory>,
+    /// What watches of such collections have read from the log.
+    log_pages: Arc<LogPages>,
     /// Those that are read however large they are.
     required: Arc<[Collection]>,
 }
@@ -114,6 +127,9 @@ impl Database {
             last_read: Arc::default(),
             health,
             collection_bytes_max,
+            refused: SyncMutex::default(),
+            memory: Arc::clone(&config.memory),
+            log_pages: Arc::default(),
             required: Arc::clone(&config.required),
         });
         Ok(Database { inner })
@@ -261,7 +277,8 @@ impl Database {
                 StateLookup::Expired(compacted) => return Err(SnapshotError::Expired { compacted }),
                 StateLookup::NotLoaded => self.load_whole(collection).await.map_err(SnapshotError::Store)?,
                 StateLookup::Present(present) => {
-                    let rebuilt = log::rebuild(&self.inner.view, &*self.inner.store, present).await;
+                    let whole = (&KeyRange::of(""), usize::MAX);
+                    let rebuilt = log::rebuild(&self.inner.view, &*self.inner.store, present, whole).await;
                     // If it can't be rebuilt, it was compacted meanwhile, and the view reports that.
                     if let Some(snapshot) = rebuilt.map_err(SnapshotError::Store)? {
                         return Ok(snapshot);
@@ -269,6 +286,66 @@ impl Database {
                 }
             }
         }
+    }
+
+    /// The objects of a collection at one revision, or those of a range if the collection is too large for memory.
+    ///
+    /// Errors: among others, memory can't hold those of the range, though all of them are wanted.
+    pub async fn part(
+        &self,
+        collection: &Collection,
+        at: At,
+        range: KeyRange,
+        wanted: PartSize,
+    ) -> Result<CollectionPart, SnapshotError> {
+        match self.snapshot(collection, at).await {
+            Err(SnapshotError::Store(StoreError::NoMemory)) => self.read_part(collection, at, range, wanted).await,
+            snapshot => snapshot.map(|snapshot| CollectionPart::whole(snapshot, range)),
+        }
+    }
+
+    async fn read_part(
+        &self,
+        collection: &Collection,
+        at: At,
+        range: KeyRange,
+        wanted: PartSize,
+    ) -> Result<CollectionPart, SnapshotError> {
+        let Inner { view, store, memory, .. } = &*self.inner;
+        if let At::Exact(revision) = at
+            && revision < view.compacted()
+        {
+            return Err(SnapshotError::Expired { compacted: view.compacted() });
+        }
+        let no_memory = || SnapshotError::Store(StoreError::NoMemory);
+        let bytes = match wanted {
+            PartSize::All => store.size_bytes(collection, &range).await.map_err(SnapshotError::Store)?,
+            PartSize::First(_) => None,
+        };
+        let max = wanted.max(bytes, memory.held_bytes_max() / PART_DIVISOR).ok_or_else(no_memory)?;
+        let reserved = memory.for_listed(part::memory_of(max)).await.map_err(|_| no_memory())?;
+        let read = store.read_part(collection, &range, max).await.map_err(SnapshotError::Store)?;
+        if read.revision > view.revision() {
+            // It is committed, and about to be made visible, by the writer or by this call.
+            log::poll(view, &**store).await.map_err(SnapshotError::Store)?;
+        }
+        let last = read.last_of_cut();
+        if last.is_some() && wanted == PartSize::All {
+            return Err(no_memory());
+        }
+        let covered = last.as_ref().map_or_else(|| range.clone(), |last| range.until(last));
+        let snapshot =
+            Snapshot { collection: collection.clone(), objects: by_key(read.objects), revision: read.revision };
+        let snapshot = match at {
+            At::Exact(revision) if revision < read.revision => {
+                let present = Snapshot { revision, ..snapshot };
+                let rebuilt = log::rebuild(view, &**store, present, (&covered, max.bytes)).await;
+                let expired = || SnapshotError::Expired { compacted: view.compacted() };
+                rebuilt.map_err(SnapshotError::Store)?.ok_or_else(expired)?
+            }
+            At::Newest | At::Exact(_) => snapshot,
+        };
+        Ok(CollectionPart::read(snapshot, (range, last), reserved))
     }
 
     /// Keeps a state for the next page of a list, within bounds of number and time.
@@ -299,11 +376,28 @@ impl Database {
         }
         loop {
             if let Some(changed) = self.inner.view.follow(collection) {
-                let (view, store) = (Arc::clone(&self.inner.view), Arc::clone(&self.inner.store));
-                return Ok(LogWatch::new(view, store, collection.clone(), after, changed));
+                return Ok(self.log_watch(collection, after, changed));
             }
-            self.load_whole(collection).await.map_err(WatchError::Store)?;
+            match self.load_whole(collection).await {
+                Ok(()) => {}
+                Err(StoreError::NoMemory) => {
+                    let changed = self.inner.view.follow_log(collection);
+                    return Ok(self.log_watch(collection, after, changed));
+                }
+                Err(error) => return Err(WatchError::Store(error)),
+            }
         }
+    }
+
+    fn log_watch(&self, collection: &Collection, after: Revision, changed: watch::Receiver<Revision>) -> LogWatch {
+        let Inner { view, store, log_pages, .. } = &*self.inner;
+        let log = CollectionLog {
+            view: Arc::clone(view),
+            store: Arc::clone(store),
+            pages: Arc::clone(log_pages),
+            collection: collection.clone(),
+        };
+        LogWatch::new(log, after, changed)
     }
 
     /// As [`View::watched_revision`].
@@ -493,11 +587,29 @@ impl Database {
         let is_required = self.inner.required.contains(collection);
         let bytes_max = if is_required { usize::MAX } else { self.inner.collection_bytes_max };
         let is_large = self.inner.view.is_too_large(collection);
-        if is_large && self.inner.store.size_bytes(collection).await?.is_some_and(|bytes| bytes > bytes_max) {
-            return Err(StoreError::NoMemory);
+        let was_refused = || self.refused().get(collection).is_some_and(|refused| refused.elapsed() < REFUSED_FOR);
+        if is_large && !is_required {
+            let all = KeyRange::of("");
+            let is_refused = was_refused()
+                || self.inner.store.size_bytes(collection, &all).await?.is_some_and(|bytes| bytes > bytes_max);
+            if is_refused {
+                return self.refuse(collection);
+            }
         }
         let is_loaded = self.load(collection, bytes_max).await?;
-        if is_loaded { Ok(()) } else { Err(StoreError::NoMemory) }
+        if is_loaded { Ok(()) } else { self.refuse(collection) }
+    }
+
+    fn refused(&self) -> std::sync::MutexGuard<'_, HashMap<Collection, Instant>> {
+        self.inner.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that memory can't hold a collection, unless that was noted lately.
+    fn refuse(&self, collection: &Collection) -> Result<(), StoreError> {
+        let mut refused = self.refused();
+        refused.retain(|_, refused| refused.elapsed() < REFUSED_FOR);
+        refused.entry(collection.clone()).or_insert_with(Instant::now);
+        Err(StoreError::NoMemory)
     }
 
     /// Whether some collection is being loaded.
@@ -578,6 +690,155 @@ mod tests {
         tokio::time::sleep(PING_AGE_MAX).await;
         database.ping().await.expect("it is well");
         assert!(database.stats().counts().statements - before > asked, "it is asked anew");
+    }
+
+    /// The least limit: half of it is for one collection.
+    const LIMIT_BYTES: usize = 32 << 20;
+    const LARGE_BYTES: usize = 2 << 20;
+
+    fn put_of(bytes: usize) -> Op {
+        Op::Put(Put {
+            object: crate::store::Encoded::new(vec![b' '; bytes]),
+            uid: "uid".into(),
+            stored_version: "v1".into(),
+            schema_generation: 0,
+            expires_at_ms: None,
+            served_under: None,
+        })
+    }
+
+    async fn write(database: &Database, key: &str, op: Op) -> Revision {
+        let write = Write { collection: things(), key: key.into(), op, guards: Vec::new() };
+        database.write(write).await.expect("it is written").revision
+    }
+
+    fn things() -> Collection {
+        Collection::new("", "things")
+    }
+
+    /// A database with ten large objects in the namespace `large` and ten small ones each in `a` and `z`.
+    async fn with_a_large_collection(name: &str) -> Database {
+        let config = Config { memory: Arc::new(Memory::new(LIMIT_BYTES)), ..Config::memory() };
+        let store = Arc::new(fixture::sqlite(name).await);
+        let database = Database::of(store, None, &Location::File(PathBuf::new()), &config).await.expect("it opens");
+        for at in 0..10 {
+            write(&database, &format!("large/{at}"), put_of(LARGE_BYTES)).await;
+            write(&database, &format!("a/{at}"), put_of(100)).await;
+            write(&database, &format!("z/{at}"), put_of(100)).await;
+        }
+        database
+    }
+
+    /// Keys, how many bytes their objects have, and the last one if others follow. The memory is given back.
+    type Read = (Vec<String>, usize, Option<String>);
+
+    async fn read(database: &Database, at: At, range: KeyRange, wanted: PartSize) -> Result<Read, SnapshotError> {
+        let part = database.part(&things(), at, range, wanted).await?;
+        assert!(!part.is_whole());
+        let keys = part.objects().map(|stored| stored.key.to_string()).collect();
+        Ok((keys, part.size_bytes(), part.cut_at().map(str::to_owned)))
+    }
+
+    fn names(keys: &[&str]) -> Vec<String> {
+        keys.iter().copied().map(str::to_owned).collect()
+    }
+
+    #[tokio::test]
+    async fn parts_of_a_collection_are_read_that_is_too_large() {
+        let database = with_a_large_collection("parts-of-large").await;
+        let whole = database.snapshot(&things(), At::Newest).await;
+        assert!(matches!(whole, Err(SnapshotError::Store(StoreError::NoMemory))));
+        let newest = async |range: KeyRange, wanted| read(&database, At::Newest, range, wanted).await;
+        let (keys, bytes, cut) = newest(KeyRange::of("z/"), PartSize::All).await.expect("it fits");
+        assert_eq!((keys.len(), bytes, cut), (10, 1_000, None));
+        let all_large = newest(KeyRange::of("large/"), PartSize::All).await;
+        assert!(matches!(all_large, Err(SnapshotError::Store(StoreError::NoMemory))));
+        let first = newest(KeyRange::of(""), PartSize::First(4)).await.expect("it fits");
+        assert_eq!(first, (names(&["a/0", "a/1", "a/2", "a/3"]), 400, Some("a/3".to_owned())));
+        let large = newest(KeyRange::of("large/"), PartSize::First(4)).await.expect("there is room for one");
+        assert_eq!(large, (names(&["large/0"]), LARGE_BYTES, Some("large/0".to_owned())));
+
+        let last = newest(KeyRange::of("z/").starting("z/8\0"), PartSize::All).await.expect("it fits");
+        assert_eq!(last, (names(&["z/9"]), 100, None));
+        let one = newest(KeyRange::one("z/7"), PartSize::All).await.expect("it fits");
+        assert_eq!(one, (names(&["z/7"]), 100, None));
+        database.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_part_shows_the_state_at_an_exact_revision() {
+        let database = with_a_large_collection("exact-parts").await;
+        let before = database.revision();
+        write(&database, "z/0", Op::Delete).await;
+        write(&database, "z/1", put_of(7)).await;
+        write(&database, "z/10", put_of(7)).await;
+        write(&database, "large/0", Op::Delete).await;
+        let of_z = async |at, wanted| read(&database, at, KeyRange::of("z/"), wanted).await;
+        let (keys, bytes, _) = of_z(At::Newest, PartSize::All).await.expect("it fits");
+        assert_eq!((keys.len(), bytes), (10, 8 * 100 + 2 * 7));
+        let (keys, bytes, _) = of_z(At::Exact(before), PartSize::All).await.expect("it fits");
+        assert_eq!((keys.len(), bytes), (10, 1_000));
+        let first = of_z(At::Exact(before), PartSize::First(2)).await.expect("it fits");
+        assert_eq!(
+            first,
+            (names(&["z/0", "z/1"]), 200, Some("z/10".to_owned())),
+            "up to what was read, which is newer"
+        );
+
+        database.compact(database.revision()).await.expect("it compacts");
+        let gone = of_z(At::Exact(before), PartSize::All).await;
+        assert!(matches!(gone, Err(SnapshotError::Expired { .. })));
+        database.close().await;
+    }
+
+    #[tokio::test]
+    async fn watches_of_a_collection_that_is_or_becomes_too_large_go_on() {
+        let database = with_a_large_collection("watched").await;
+        let mut watches = Vec::new();
+        for _ in 0..3 {
+            watches.push(database.watch(&things(), database.revision()).await.expect("the log is there"));
+        }
+        for watch in &mut watches {
+            assert!(watch.next_visible().await.is_none());
+        }
+        let before = database.stats().counts().statements;
+        let changed = write(&database, "z/0", put_of(7)).await;
+        let writing = database.stats().counts().statements - before;
+        for watch in &mut watches {
+            let change = watch.next().await.expect("it changed");
+            assert_eq!((change.revision, change.previous.as_ref().map(|it| it.bytes.len())), (changed, Some(100)));
+        }
+        let read = database.stats().counts().statements - before - writing;
+        assert!(read <= 2, "{read} statements for {} watches", watches.len());
+        let other =
+            Write { collection: Collection::new("", "others"), key: "a".into(), op: put_of(7), guards: Vec::new() };
+        let other = database.write(other).await.expect("it is written").revision;
+        assert!(watches[0].next_visible().await.is_none());
+        assert_eq!(watches[0].progress(), other);
+
+        // It fits again, and grows.
+        for at in 0..9 {
+            write(&database, &format!("large/{at}"), Op::Delete).await;
+        }
+        database.load(&things(), usize::MAX).await.expect("it loads");
+        for _ in 0..10 {
+            assert!(watches[1].next().await.is_some());
+            watches[1].next_visible().await;
+            if watches[1].seen() == database.revision() {
+                break;
+            }
+        }
+        for at in 0..9 {
+            write(&database, &format!("large/{at}"), put_of(LARGE_BYTES)).await;
+        }
+        let last = write(&database, "z/last", put_of(7)).await;
+        assert!(database.inner.view.get(&things(), "z/last").is_none(), "it is not in memory any more");
+        for watch in &mut watches {
+            while watch.seen() < last {
+                assert!(watch.next().await.is_some());
+            }
+        }
+        database.close().await;
     }
 
     #[tokio::test]

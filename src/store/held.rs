@@ -298,6 +298,11 @@ impl HeldStates {
             return Vec::new();
         }
         self.change(collection, |of_collection| of_collection.replace(state));
+        self.take_back_excess()
+    }
+
+    /// Takes back what is held beyond the maximum, and returns it.
+    pub fn take_back_excess(&mut self) -> Vec<Dropped> {
         if self.bytes <= self.look_above {
             return Vec::new();
         }

@@ -10,6 +10,7 @@ use crate::meta::Revision;
 
 use super::backend::Store;
 use super::changes::LogPage;
+use super::key_range::KeyRange;
 use super::page_max::PageMax;
 use super::snapshot::Snapshot;
 use super::view::View;
@@ -45,12 +46,16 @@ pub(super) async fn read_page(
 /// `present` reverted to its own revision by undoing the changes after it; `None` if they are gone.
 ///
 /// `present` holds the objects of some later moment. A key's state at the revision is the state before its first change
-/// after the revision.
+/// after the revision. If it holds only the objects of a range, so does the result.
+///
+/// Errors: the database; the states before the changes have more than `bytes_max`.
 pub(super) async fn rebuild(
     view: &View,
     store: &dyn Store,
     mut present: Snapshot,
+    (range, bytes_max): (&KeyRange, usize),
 ) -> Result<Option<Snapshot>, StoreError> {
+    let mut bytes = 0_usize;
     let mut seen: HashSet<Arc<str>> = HashSet::new();
     let mut after = present.revision();
     loop {
@@ -61,9 +66,14 @@ pub(super) async fn rebuild(
                 None => return Ok(None),
             },
         };
-        for change in page.changes {
+        for change in page.changes.iter().filter(|change| range.has(&change.object.key)) {
             if seen.insert(Arc::clone(&change.object.key)) {
-                present.take_back(&change);
+                let previous = change.previous.as_deref();
+                bytes = bytes.saturating_add(previous.map_or(0, |previous| previous.bytes.len()));
+                if bytes > bytes_max {
+                    return Err(StoreError::NoMemory);
+                }
+                present.take_back(change);
             }
         }
         if page.last {

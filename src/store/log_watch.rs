@@ -8,12 +8,11 @@ use tokio::sync::watch;
 use crate::memory::{Full, Memory, Reservation};
 use crate::meta::Revision;
 
-use super::backend::Store;
 use super::changes::LogPage;
-use super::log::{self, PAGE};
+use super::log::PAGE;
+use super::log_pages::CollectionLog;
 use super::page_max::PageMax;
-use super::view::View;
-use super::{Change, Collection, StoreError, Stored};
+use super::{Change, StoreError, Stored};
 
 /// How much is taken from memory at a time. So little counts as part of the watch.
 const RECENT_PAGE: PageMax = PageMax { bytes: 8 << 10, ..PAGE };
@@ -33,9 +32,7 @@ pub struct LogWatch {
 }
 
 struct ChangeSource {
-    view: Arc<View>,
-    store: Arc<dyn Store>,
-    collection: Collection,
+    log: CollectionLog,
     position: Revision,
     /// Whether everything has been read that was visible when `changed` was last checked.
     is_read_out: bool,
@@ -60,14 +57,8 @@ struct HeldPage {
 }
 
 impl LogWatch {
-    pub(super) fn new(
-        view: Arc<View>,
-        store: Arc<dyn Store>,
-        collection: Collection,
-        position: Revision,
-        changed: watch::Receiver<Revision>,
-    ) -> Self {
-        let source = ChangeSource { view, store, collection, position, is_read_out: false, changed, client: None };
+    pub(super) fn new(log: CollectionLog, position: Revision, changed: watch::Receiver<Revision>) -> Self {
+        let source = ChangeSource { log, position, is_read_out: false, changed, client: None };
         LogWatch { source: Some(source), waiting: VecDeque::new(), held: None, seen: position }
     }
 
@@ -103,14 +94,18 @@ impl LogWatch {
 
     /// The newest revision up to which every change of the collection was handed out: it also rises while other
     /// collections change.
-    pub fn progress(&self) -> Revision {
+    pub fn progress(&mut self) -> Revision {
         if !self.waiting.is_empty() {
             return self.seen;
         }
-        let Some(source) = &self.source else { return self.seen };
-        match source.view.recent(&source.collection, source.position, RECENT_PAGE) {
-            Some(page) if page.changes.is_empty() => self.seen.max(page.end),
-            _ => self.seen,
+        let Some(source) = &mut self.source else { return self.seen };
+        match source.unchanged_until() {
+            Some(end) => {
+                // The log need not reach back further.
+                source.position = source.position.max(end);
+                self.seen.max(end)
+            }
+            None => self.seen,
         }
     }
 
@@ -171,9 +166,18 @@ impl ChangeSource {
         self.is_read_out && matches!(self.changed.has_changed(), Ok(false))
     }
 
+    /// The newest revision, if the collection has not changed after the position.
+    fn unchanged_until(&self) -> Option<Revision> {
+        let CollectionLog { view, collection, .. } = &self.log;
+        match view.recent(collection, self.position, RECENT_PAGE) {
+            Some(page) => page.changes.is_empty().then_some(page.end),
+            None => view.unchanged_until(collection, self.position),
+        }
+    }
+
     /// The next changes; `None` if they are gone, or if the database or the memory is. Cancel-safe.
     async fn page(&mut self) -> Option<HeldPage> {
-        let found = match self.view.recent(&self.collection, self.position, RECENT_PAGE) {
+        let found = match self.log.view.recent(&self.log.collection, self.position, RECENT_PAGE) {
             Some(page) => self.hold(page).await,
             None => self.read_page().await,
         };
@@ -202,8 +206,7 @@ impl ChangeSource {
                 Some(client) => Some(Arc::new(client.reserve(client.log_bytes).await?)),
                 None => None,
             };
-            let page = log::read_page(&self.view, &*self.store, &self.collection, self.position).await?;
-            let page = page.ok_or(NoPage::Gone)?;
+            let page = self.log.read_page(self.position, &self.changed).await?.ok_or(NoPage::Gone)?;
             let Some(client) = &mut self.client else { return Ok(HeldPage { page, held }) };
             let bytes = page.changes.iter().map(|change| held_bytes(change)).sum();
             let reserved = std::mem::replace(&mut client.log_bytes, LOG_BYTES.max(bytes));
@@ -260,7 +263,7 @@ mod tests {
     use futures_util::future::join_all;
 
     use super::super::database::Database;
-    use super::super::{Config, Encoded, Location, Op, Put, Write};
+    use super::super::{Collection, Config, Encoded, Location, Op, Put, Write};
     use super::*;
     use crate::store::memory::InMemory;
 

@@ -20,6 +20,9 @@
 //!   quarter of the memory the least recently read ones are dropped, if nobody watches them. If a single collection is
 //!   larger than that, or takes long to load, single objects are read from the database; a list or a watch still loads
 //!   it.
+//! - A collection of more than half of the memory is never loaded. A list of a namespace, or a page, reads its own part
+//!   (`part`), and a watch reads the log. So do the watches of a collection that grows beyond that, or is the largest of
+//!   watched ones that together have more than three quarters: it is dropped, and they go on from the log.
 //! - An exact revision is the pinned snapshot of a page, or the current state minus the log after it, or 410.
 //! - A watch reads from the recent changes, or from the log if it is behind. It is woken by commits and never depends
 //!   on being woken. The log is read in parts of few bytes (`PageMax`). What a client of a watch has not read takes
@@ -62,13 +65,16 @@ mod forms;
 mod health;
 mod held;
 mod interned;
+mod key_range;
 mod leases;
 mod log;
+mod log_pages;
 mod log_watch;
 mod memory;
 mod objects;
 mod open;
 mod page_max;
+mod part;
 mod postgres;
 mod rows;
 mod signature;
@@ -99,11 +105,13 @@ pub use findings::{ChangeFindings, Selectable, SelectableText};
 pub use forms::{ClientForm, RowForm};
 pub use held::{HandOut, Revocable, TakenBack};
 pub use interned::interned;
+pub use key_range::KeyRange;
 pub use log_watch::LogWatch;
+pub use part::{CollectionPart, PartSize};
 pub use postgres::PostgresUrl;
 pub use signature::Signature;
 pub use snapshot::Snapshot;
-pub use storage::Storage;
+pub use storage::{Pages, Storage};
 pub use stored::{Change, Stored};
 pub use view::PageEnd;
 
@@ -406,8 +414,8 @@ impl fmt::Display for StoreError {
                  depend on have taken an eighth of --memory-limit",
             ),
             StoreError::NoMemory => out.write_str(
-                "the collection is too large for the memory that the server may use (--memory-limit), only single objects can \
-                 be read",
+                "the collection is too large for the memory that the server may use (--memory-limit): ask for it in pages, or \
+                 for a small namespace",
             ),
             StoreError::Malformed => out.write_str("the database is damaged: `skiff check` tells where"),
             StoreError::ReadOnly => out.write_str("the database is read-only"),

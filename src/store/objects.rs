@@ -12,8 +12,9 @@ use super::{Signature, Stored};
 pub(super) type Objects = OrdMap<Arc<str>, Held>;
 
 /// Objects as a database returns them, by key.
-pub(super) fn by_key(objects: Vec<Stored>) -> Objects {
-    objects.into_iter().map(|stored| (Arc::clone(&stored.key), Held::from(Arc::new(stored)))).collect()
+pub(super) fn by_key(objects: Vec<impl Into<Arc<Stored>>>) -> Objects {
+    let held = |stored: Arc<Stored>| (Arc::clone(&stored.key), Held::from(stored));
+    objects.into_iter().map(|stored| held(stored.into())).collect()
 }
 
 /// An object in the map of its collection, with the signature of its labels once that is known.

@@ -8,6 +8,7 @@ use imbl::ordmap::DiffItem;
 use crate::meta::Revision;
 use crate::work;
 
+use super::key_range::{KeyRange, end_of};
 use super::objects::Objects;
 use super::{Change, Collection, Signature, Stored};
 
@@ -52,6 +53,18 @@ impl Snapshot {
             .map(Deref::deref)
     }
 
+    /// The objects of a range of keys, in byte order.
+    pub(super) fn within(&self, range: &KeyRange) -> impl Iterator<Item = &Arc<Stored>> {
+        // A range may be empty, and then end before it begins.
+        let is_empty = range.end().is_some_and(|end| end <= range.from());
+        let end = range.end().filter(|_| !is_empty).map_or(Bound::Unbounded, Bound::Excluded);
+        let held = self.objects.range::<(Bound<&str>, Bound<&str>), str>((Bound::Included(range.from()), end));
+        held.take_while(move |_| !is_empty).map(|(_, held)| {
+            work::step();
+            &**held
+        })
+    }
+
     /// Whether it holds the same objects in the same states as `other`; fast, and without false positives.
     pub fn is_same(&self, other: &Snapshot) -> bool {
         self.objects.ptr_eq(&other.objects)
@@ -81,11 +94,4 @@ impl Snapshot {
             None => _ = self.objects.remove(&change.object.key),
         }
     }
-}
-
-/// The end of the texts that begin with `prefix`: the first text that is greater than all of them, if there is one.
-fn end_of(prefix: &str) -> Option<String> {
-    let (head, last) = prefix.char_indices().rev().find(|(_, last)| *last < char::MAX)?;
-    let next = (last..=char::MAX).nth(1)?;
-    Some(format!("{}{next}", &prefix[..head]))
 }

@@ -25,10 +25,15 @@ use crate::clock::Clock;
 use crate::work;
 
 use super::database::Database;
+use super::key_range;
 use super::{
-    At, Collection, Committed, Config, Feed, Guard, HandOut, Location, LogWatch, Moment, Op, PageEnd, Revocable,
-    Snapshot, SnapshotError, StoreCounts, StoreError, Stored, WatchError, Write, WriteError, open,
+    At, Collection, CollectionPart, Committed, Config, Feed, Guard, HandOut, KeyRange, Location, LogWatch, Moment, Op,
+    PageEnd, PartSize, Revocable, Snapshot, SnapshotError, StoreCounts, StoreError, Stored, WatchError, Write,
+    WriteError, open,
 };
+
+/// How many objects are read at a time where all are read page by page.
+const PAGE_OBJECTS: usize = 1_000;
 
 /// Every database that objects are kept in. Cheap to clone.
 #[derive(Clone)]
@@ -250,6 +255,25 @@ impl Storage {
         self.databases.of(collection).snapshot(collection, at).await
     }
 
+    /// The objects of a collection at one revision, or those of a range of keys if the collection is too large for memory.
+    ///
+    /// Errors: among others, memory can't hold those of the range, though all of them are wanted.
+    pub async fn part(
+        &self,
+        collection: &Collection,
+        at: At,
+        range: KeyRange,
+        wanted: PartSize,
+    ) -> Result<CollectionPart, SnapshotError> {
+        self.databases.of(collection).part(collection, at, range, wanted).await
+    }
+
+    /// The newest objects of a collection whose keys begin with a prefix, page by page if the collection is too large for
+    /// memory.
+    pub fn pages<'s>(&'s self, collection: &'s Collection, prefix: &str) -> Pages<'s> {
+        Pages::new(self, collection, prefix)
+    }
+
     /// Keeps a state for the next page of a list, within bounds of number and time, and how many objects follow.
     pub fn pin(&self, snapshot: &Snapshot, page_end: Option<PageEnd>) {
         self.databases.of(snapshot.collection()).pin(snapshot, page_end);
@@ -388,6 +412,29 @@ impl Storage {
     /// Deletes what expires at or before `now_ms`, in milliseconds since 1970.
     pub async fn expire(&self, now_ms: i64) -> Result<(), StoreError> {
         try_join_all(self.databases.all().map(|database| database.expire(now_ms))).await.map(drop)
+    }
+}
+
+/// The newest objects whose keys begin with a prefix: all at once, at one revision, if the collection fits into memory;
+/// otherwise page by page, each at its own.
+pub struct Pages<'s> {
+    storage: &'s Storage,
+    collection: &'s Collection,
+    rest: Option<KeyRange>,
+}
+
+impl<'s> Pages<'s> {
+    pub(super) fn new(storage: &'s Storage, collection: &'s Collection, prefix: &str) -> Self {
+        Pages { storage, collection, rest: Some(KeyRange::of(prefix)) }
+    }
+
+    /// The next page; `None` after the last.
+    pub async fn next(&mut self) -> Result<Option<CollectionPart>, SnapshotError> {
+        let Some(range) = self.rest.take() else { return Ok(None) };
+        let wanted = PartSize::First(PAGE_OBJECTS);
+        let part = self.storage.part(self.collection, At::Newest, range.clone(), wanted).await?;
+        self.rest = part.cut_at().map(|last| range.starting(&key_range::after(last)));
+        Ok(Some(part))
     }
 }
 

@@ -70,6 +70,8 @@ struct ViewState {
     object_bytes: usize,
     /// Collections that by themselves exceed what may stay in memory.
     too_large: HashSet<Collection>,
+    /// The newest changes of collections that are watched and not loaded: their watches read the log.
+    followed: HashMap<Collection, watch::Sender<Revision>>,
     newest: Newest,
     held: HeldStates,
 }
@@ -193,6 +195,10 @@ impl View {
     /// `revision` must be visible: no reader may find an object that is newer than the revision it reads at.
     pub fn finish_loading(&self, collection: &Collection, objects: Objects, revision: Revision) {
         let object_bytes = objects.values().map(|stored| stored.bytes.len()).sum();
+        let mut state = self.write();
+        // If the view has started over meanwhile, changes may be missing.
+        let Some(CollectionState::Loading(waiting)) = state.collections.remove(collection) else { return };
+        let changed = state.followed.remove(collection).unwrap_or_else(|| watch::Sender::new(revision));
         let mut loaded = Loaded {
             objects,
             object_bytes,
@@ -202,13 +208,10 @@ impl View {
             recent_from: revision,
             pins: VecDeque::new(),
             changed_bytes: 0,
-            changed: watch::Sender::new(revision),
+            changed,
             last_read: AtomicU64::new(self.reads.fetch_add(1, Ordering::Relaxed)),
             is_required: self.required.contains(collection),
         };
-        let mut state = self.write();
-        // If the view has started over meanwhile, changes may be missing.
-        let Some(CollectionState::Loading(waiting)) = state.collections.remove(collection) else { return };
         waiting.into_iter().for_each(|applied| _ = loaded.apply(applied));
         if loaded.object_bytes > self.max.object_bytes {
             state.too_large.insert(collection.clone());
@@ -225,8 +228,9 @@ impl View {
         let dropped = state.forget_unread(others_max, spared);
         state.object_bytes += loaded.object_bytes;
         state.collections.insert(collection.clone(), CollectionState::Loaded(loaded));
+        let watched = state.forget_watched(self.max);
         drop(state);
-        drop(dropped);
+        drop((dropped, watched));
     }
 
     /// Forgets a collection that could not be loaded.
@@ -311,12 +315,19 @@ impl View {
                     dropped
                         .extend(replaced.into_iter().flat_map(|replaced| state.held.replaced(&collection, replaced)));
                 }
-                Some(CollectionState::Loading(waiting)) => waiting.push(applied),
-                None => {}
+                other => {
+                    if let Some(changed) = state.followed.get(&collection) {
+                        changed.send_replace(applied.revision);
+                    }
+                    if let Some(CollectionState::Loading(waiting)) = other {
+                        waiting.push(applied);
+                    }
+                }
             }
         }
         let (spared, watched_bytes) = (state.last_read_large(self.max), state.watched_large_bytes(self.max));
         dropped.extend(state.forget_unread(self.max.object_bytes.saturating_add(watched_bytes), spared));
+        dropped.extend(state.forget_watched(self.max));
         // Still under the lock, so that the newest revision never seems to decrease.
         self.newest.send_if_modified(|newest| std::mem::replace(newest, state.revision) != state.revision);
         dropped
@@ -326,11 +337,17 @@ impl View {
     /// changed since.
     pub fn hand_out<T: Send + 'static>(&self, of: &HandOut<'_>, held: T) -> Revocable<T> {
         let mut state = self.write();
-        let known = match state.collections.get(of.collection) {
-            Some(CollectionState::Loaded(loaded)) => (loaded.object_bytes, loaded.replaced_since(of.revision)),
-            _ => (0, None),
+        let (known, dropped) = match state.collections.get(of.collection) {
+            Some(CollectionState::Loaded(loaded)) => {
+                ((loaded.object_bytes, loaded.replaced_since(of.revision)), Vec::new())
+            }
+            // All that is handed out of it is in memory for its readers alone.
+            _ => ((0, None), state.held.take_back_excess()),
         };
-        state.held.hand_out(of, known, held)
+        let handed_out = state.held.hand_out(of, known, held);
+        drop(state);
+        drop(dropped);
+        handed_out
     }
 
     /// Drops half of what nobody watches.
@@ -462,12 +479,32 @@ impl View {
         Some(loaded.changed.subscribe())
     }
 
+    /// Follows the revision of a collection that is too large to be loaded.
+    pub fn follow_log(&self, collection: &Collection) -> watch::Receiver<Revision> {
+        let mut state = self.write();
+        state.followed.retain(|_, changed| changed.receiver_count() > 0);
+        if let Some(CollectionState::Loaded(loaded)) = state.collections.get(collection) {
+            return loaded.changed.subscribe();
+        }
+        let revision = state.revision;
+        state.followed.entry(collection.clone()).or_insert_with(|| watch::Sender::new(revision)).subscribe()
+    }
+
+    /// The newest revision, if a collection that is followed has not changed after `position`.
+    pub fn unchanged_until(&self, collection: &Collection, position: Revision) -> Option<Revision> {
+        let state = self.read();
+        let changed = state.followed.get(collection)?;
+        (*changed.borrow() <= position).then_some(state.revision)
+    }
+
     /// The newest change of a collection that somebody watches; `None` if nobody does.
     pub fn watched_revision(&self, collection: &Collection) -> Option<Revision> {
-        match self.read().collections.get(collection) {
-            Some(CollectionState::Loaded(loaded)) => loaded.is_watched().then(|| *loaded.changed.borrow()),
-            _ => None,
-        }
+        let state = self.read();
+        let changed = match state.collections.get(collection) {
+            Some(CollectionState::Loaded(loaded)) => &loaded.changed,
+            _ => state.followed.get(collection)?,
+        };
+        (changed.receiver_count() > 0).then(|| *changed.borrow())
     }
 
     fn loaded<'s>(&self, state: &'s ViewState, collection: &Collection) -> Option<&'s Loaded> {
@@ -499,12 +536,18 @@ impl ViewState {
     /// Nothing is loaded.
     fn after(revision: Revision, compacted: Revision, held: HeldStates) -> Self {
         let (collections, newest) = (HashMap::new(), Newest::after(revision));
-        ViewState { revision, compacted, collections, object_bytes: 0, too_large: HashSet::new(), newest, held }
+        let (too_large, followed) = (HashSet::new(), HashMap::new());
+        ViewState { revision, compacted, collections, object_bytes: 0, too_large, followed, newest, held }
     }
 
-    /// Removes a collection; returns what is taken back from its readers, who alone have its objects from now on.
+    /// Removes a collection; returns what is taken back from its readers, who alone have its objects from now on. Its
+    /// watches go on with the log.
     fn remove(&mut self, collection: &Collection) -> Vec<Dropped> {
-        let Some(CollectionState::Loaded(loaded)) = self.collections.remove(collection) else { return Vec::new() };
+        let Some(CollectionState::Loaded(mut loaded)) = self.collections.remove(collection) else { return Vec::new() };
+        if loaded.is_watched() {
+            let changed = std::mem::replace(&mut loaded.changed, watch::Sender::new(loaded.revision));
+            self.followed.insert(collection.clone(), changed);
+        }
         self.object_bytes = self.object_bytes.saturating_sub(loaded.object_bytes);
         let (from, until) = (Revision::default(), self.revision.next());
         let all = ReplacedState { from, until, bytes: loaded.object_bytes };
@@ -576,6 +619,22 @@ impl ViewState {
             });
             let Some(next) = next.map(|(collection, _)| collection.clone()) else { break };
             dropped.extend(self.remove(&next));
+        }
+        dropped
+    }
+
+    /// Drops collections that are watched and take too much, the largest first.
+    fn forget_watched(&mut self, max: ViewMax) -> Vec<Dropped> {
+        let mut dropped = Vec::new();
+        while self.object_bytes > max.collection_bytes {
+            let is_over = self.object_bytes > max.object_bytes.saturating_add(max.collection_bytes);
+            let droppable = self.loaded().filter(|(_, loaded)| {
+                loaded.is_watched() && !loaded.is_required && (is_over || loaded.object_bytes > max.collection_bytes)
+            });
+            let largest = droppable.max_by_key(|(_, loaded)| loaded.object_bytes);
+            let Some(largest) = largest.map(|(collection, _)| collection.clone()) else { break };
+            self.too_large.insert(largest.clone());
+            dropped.extend(self.remove(&largest));
         }
         dropped
     }

@@ -161,38 +161,119 @@ fn a_list_that_is_being_read_is_not_cut_off_by_reads_of_other_kinds() {
     assert!(bytes > COUNT * TEXT_BYTES);
 }
 
-#[test]
-fn a_collection_that_memory_can_not_hold_is_read_object_by_object() {
-    const COUNT: usize = 120;
-    let folder = Folder::for_test();
-    let limits = ["--durability", "relaxed", "--memory-limit", "96Mi"];
-    let server = Server::start(&folder.0, &limits);
+const FULL: &str = "/api/v1/namespaces/full/configmaps";
+
+/// A server at 96Mi whose namespace `full` has 108 MB of ConfigMaps.
+fn with_a_large_collection(folder: &Folder) -> (Server, Peak) {
+    let server = Server::start(&folder.0, &["--durability", "relaxed", "--memory-limit", "96Mi"]);
     let peak = Peak::of(&server);
-    for at in 0..COUNT {
-        assert_eq!(send(&server, "POST", CONFIG_MAPS, &config_map(&format!("map-{at:03}"))).status, 201);
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "full"}});
+    assert_eq!(send(&server, "POST", "/api/v1/namespaces", &namespace).status, 201);
+    for at in 0..LARGE_COUNT {
+        assert_eq!(send(&server, "POST", FULL, &config_map(&format!("map-{at:03}"))).status, 201);
     }
-    std::thread::scope(|scope| {
-        for path in [CONFIG_MAPS.to_owned(), format!("{CONFIG_MAPS}?limit=5"), format!("{CONFIG_MAPS}?watch=1")] {
-            let server = &server;
-            scope.spawn(move || {
-                let answer = server.send("GET", &path, &[], None);
-                assert_eq!(answer.status, 429, "{path}");
-                let told = answer.json()["message"].as_str().unwrap_or_default().to_owned();
-                assert!(told.contains("the collection is too large for the memory"), "{told}");
-            });
-        }
-    });
-    let one = server.send("GET", &format!("{CONFIG_MAPS}/map-007"), &[], None);
+    (server, peak)
+}
+
+const LARGE_COUNT: usize = 120;
+
+fn names(list: &serde_json::Value) -> Vec<&str> {
+    let items = list["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+    items.iter().filter_map(|item| item["metadata"]["name"].as_str()).collect()
+}
+
+#[test]
+fn a_collection_that_memory_can_not_hold_is_read_in_pages_and_by_namespace() {
+    let folder = Folder::for_test();
+    let (server, peak) = with_a_large_collection(&folder);
+    let get = |path: &str| server.send("GET", path, &[], None);
+    for path in ["/api/v1/configmaps", FULL, &format!("{FULL}?watch=1")] {
+        let answer = get(path);
+        assert_eq!(answer.status, 429, "{path}");
+        let told = answer.json()["message"].as_str().unwrap_or_default().to_owned();
+        assert!(told.contains("the collection is too large for the memory"), "{told}");
+    }
+    let one = get(&format!("{FULL}/map-007"));
     assert_eq!((one.status, one.json()["data"]["text"].as_str().map(str::len)), (200, Some(TEXT_BYTES)));
-    assert_eq!(server.send("DELETE", &format!("{CONFIG_MAPS}/map-008"), &[], None).status, 200);
-    assert_eq!(server.send("GET", "/api/v1/namespaces/default/secrets", &[], None).status, 200);
+    let named = get(&format!("{FULL}?fieldSelector=metadata.name=map-007")).json();
+    assert_eq!(names(&named), ["map-007"]);
+    // The other namespaces are listed and watched as ever.
+    assert_eq!(
+        send(&server, "POST", CONFIG_MAPS, &json!({"metadata": {"name": "mine", "labels": {"a": "b"}}})).status,
+        201
+    );
+    let list = get(CONFIG_MAPS).json();
+    assert_eq!(names(&list), ["kube-root-ca.crt", "mine"]);
+    assert_eq!(names(&get(&format!("{CONFIG_MAPS}?labelSelector=a=b")).json()), ["mine"]);
+    // All of it in pages, of the state that the first one shows. client-go begins at any state.
+    let first = get("/api/v1/configmaps?limit=50&resourceVersion=0").json();
+    assert_eq!(server.send("DELETE", &format!("{FULL}/map-119"), &[], None).status, 200);
+    let (mut seen, mut page) = (Vec::new(), first.clone());
+    loop {
+        seen.extend(names(&page).into_iter().map(str::to_owned));
+        assert_eq!(page["metadata"]["resourceVersion"], first["metadata"]["resourceVersion"]);
+        let Some(token) = page["metadata"]["continue"].as_str() else { break };
+        page = get(&format!("/api/v1/configmaps?limit=50&continue={token}")).json();
+    }
+    let maps = seen.iter().filter(|name| name.starts_with("map-"));
+    assert_eq!(maps.count(), LARGE_COUNT);
     assert!(peak.bytes() < LIMIT_BYTES, "{} MiB", peak.bytes() >> 20);
     drop(server);
 
     // With more of it, they are all listed.
     let server = Server::start(&folder.0, &["--memory-limit", "512Mi"]);
-    let list = server.send("GET", CONFIG_MAPS, &[], None).json();
-    assert_eq!(list["items"].as_array().map(Vec::len), Some(COUNT), "one is gone, and there is kube-root-ca.crt");
+    let list = server.send("GET", FULL, &[], None).json();
+    assert_eq!(list["items"].as_array().map(Vec::len), Some(LARGE_COUNT), "one is gone, and there is kube-root-ca.crt");
+}
+
+#[test]
+fn a_collection_that_memory_can_not_hold_is_watched_and_its_namespace_deleted() {
+    let folder = Folder::for_test();
+    let (server, peak) = with_a_large_collection(&folder);
+    let newest = server.send("GET", CONFIG_MAPS, &[], None).json()["metadata"]["resourceVersion"].clone();
+    let since = newest.as_str().expect("it is text").to_owned();
+    let watch = |path: &str| {
+        // In this form every event is one chunk.
+        let metadata = [("Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")];
+        let stream = server.open("GET", path, &metadata, None, super::PATIENCE);
+        BufReader::new(stream).lines().map_while(Result::ok).filter(|line| line.starts_with('{'))
+    };
+    let mut all = watch(&format!("/api/v1/configmaps?watch=1&resourceVersion={since}"));
+    let mut mine = watch(&format!("{CONFIG_MAPS}?watch=1"));
+    let event = |line: Option<String>| -> (String, String) {
+        let event: serde_json::Value = serde_json::from_str(&line.expect("it goes on")).expect("it is JSON");
+        let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+        (text(&event["type"]), text(&event["object"]["metadata"]["name"]))
+    };
+    assert_eq!(event(mine.next()), ("ADDED".to_owned(), "kube-root-ca.crt".to_owned()));
+    assert_eq!(send(&server, "POST", FULL, &json!({"metadata": {"name": "other"}})).status, 201);
+    assert_eq!(send(&server, "POST", CONFIG_MAPS, &json!({"metadata": {"name": "mine"}})).status, 201);
+    assert_eq!(event(mine.next()), ("ADDED".to_owned(), "mine".to_owned()));
+    for expected in ["other", "mine"] {
+        assert_eq!(event(all.next()), ("ADDED".to_owned(), expected.to_owned()));
+    }
+    assert!(peak.bytes() < LIMIT_BYTES, "{} MiB", peak.bytes() >> 20);
+    assert_eq!(server.send("DELETE", "/api/v1/namespaces/full", &[], None).status, 200);
+    eventually(|| server.send("GET", "/api/v1/namespaces/full", &[], None).status == 404);
+    eventually(|| server.send("GET", "/api/v1/configmaps", &[], None).status == 200);
+    let deleted = all.by_ref().take(LARGE_COUNT).map(|line| event(Some(line))).filter(|(what, _)| what == "DELETED");
+    assert_eq!(deleted.count(), LARGE_COUNT);
+}
+
+#[test]
+fn a_watch_does_not_keep_more_in_memory_than_there_is_for_it() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--durability", "relaxed", "--memory-limit", "96Mi"]);
+    let peak = Peak::of(&server);
+    let watch = server.open("GET", &format!("{CONFIG_MAPS}?watch=1"), &[], None, super::PATIENCE);
+    let mut lines = BufReader::new(watch).lines().map_while(Result::ok).filter(|line| line.starts_with('{'));
+    assert!(lines.next().is_some_and(|line| line.contains("kube-root-ca.crt")));
+    for at in 0..LARGE_COUNT {
+        let name = format!("map-{at:03}");
+        assert_eq!(send(&server, "POST", CONFIG_MAPS, &config_map(&name)).status, 201, "{name}");
+        assert!(lines.next().is_some_and(|line| line.contains(&name)), "{name}");
+    }
+    assert!(peak.bytes() < LIMIT_BYTES, "{} MiB", peak.bytes() >> 20);
 }
 
 #[test]

@@ -117,7 +117,7 @@ pub(super) fn list_options(exchange: &Exchange, target: &Target) -> Result<(List
         }
     };
     let limit = usize::try_from(options.limit).unwrap_or_default();
-    Ok((options, ListRequest { at: ListAt::Newest, limit, labels, fields }))
+    Ok((options, ListRequest { at: ListAt::Newest, limit, limit_if_large: limit, labels, fields }))
 }
 
 /// The target of a list in all namespaces, in the one namespace that its field selector names, if it names one.

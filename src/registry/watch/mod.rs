@@ -297,28 +297,26 @@ impl Registry {
         request: &WatchRequest,
         waiting: &mut VecDeque<WatchEvent>,
     ) -> Result<(Revision, Option<Initial>), Status> {
-        let collection = &target.resource.collection;
         match request.start {
             Start::State(revision) => {
                 if let Err(too_large) = self.wait_for(&target.resource, revision).await {
                     waiting.push_back(WatchEvent::Error(too_large));
                 }
-                let snapshot = self.storage.snapshot(collection, At::Newest).await.map_err(|error| match error {
-                    store::SnapshotError::Expired { .. } => Status::expired("too old resource version"),
-                    store::SnapshotError::Store(error) => store_failed(collection, "list", error),
-                })?;
-                let prefix = if target.namespace.is_empty() { String::new() } else { format!("{}/", target.namespace) };
-                let initial = self.initial(target, request, InitialObjects::new(snapshot, prefix), None);
+                let part = self.part(target, At::Newest).await?;
+                // Of those of others, all are in memory anyway.
+                let bytes = (!part.is_whole()).then(|| part.size_bytes());
+                let objects = InitialObjects::new(part.into_snapshot(), key_prefix(target));
+                let initial = self.initial(target, request, objects, bytes);
                 Ok((initial.revision, Some(initial)))
             }
             Start::Past(revision) => {
-                let snapshot = self.snapshot(target, At::Exact(revision)).await?;
+                let snapshot = self.part(target, At::Exact(revision)).await?.into_snapshot();
                 let bytes = snapshot.range("", None).map(|stored| stored.bytes.len()).sum();
                 let objects = InitialObjects::new(snapshot, key_prefix(target));
                 Ok((revision, Some(self.initial(target, request, objects, Some(bytes)))))
             }
             Start::After(revision) => Ok((revision, None)),
-            Start::Now => Ok((self.storage.revision(collection), None)),
+            Start::Now => Ok((self.storage.revision(&target.resource.collection), None)),
         }
     }
 

@@ -22,10 +22,13 @@ use crate::meta::Revision;
 use super::backend::{LogPart, Stats, Store, WholeLog};
 use super::batch::Foreseen;
 use super::batch::WriteOutcome;
+use super::key_range::KeyRange;
 use super::leases::Leases;
 use super::objects::Objects;
 use super::page_max::PageMax;
+use super::part::{PartReader, ReadPart};
 use super::rows::Scanned;
+use super::snapshot::Snapshot;
 use super::{Collection, StoreError, Stored, Write};
 use state::{MemoryState, held_by};
 
@@ -149,6 +152,15 @@ impl Store for InMemory {
     async fn load_within(&self, collection: &Collection, _: usize) -> Result<Option<(Objects, Revision)>, StoreError> {
         let state = self.read();
         Ok(Some((state.objects(collection), state.current)))
+    }
+
+    async fn read_part(&self, collection: &Collection, range: &KeyRange, max: PageMax) -> Result<ReadPart, StoreError> {
+        let state = self.read();
+        let (objects, revision) = (state.objects(collection), state.current);
+        let mut reader = PartReader::new(max);
+        let whole = Snapshot { collection: collection.clone(), objects, revision };
+        let is_cut = whole.within(range).any(|stored| reader.take(Arc::clone(stored)).is_none());
+        Ok(ReadPart { objects: reader.objects, revision, is_cut })
     }
 
     async fn changes_after(

@@ -58,8 +58,10 @@ use crate::meta::Revision;
 use super::backend::{LogPart, Stats, Store, WholeLog};
 use super::batch::Foreseen;
 use super::batch::WriteOutcome;
+use super::key_range::KeyRange;
 use super::objects::{Objects, by_key};
 use super::page_max::PageMax;
+use super::part::{PartReader, ReadPart};
 use super::rows::DELETE;
 use super::rows::Scanned;
 use super::rows::{
@@ -245,13 +247,39 @@ impl Store for Postgres {
         Ok(Some((by_key(rows.into_iter().filter_map(|(stored, _)| stored).collect()), revision)))
     }
 
-    async fn size_bytes(&self, collection: &Collection) -> Result<Option<usize>, StoreError> {
+    async fn read_part(&self, collection: &Collection, range: &KeyRange, max: PageMax) -> Result<ReadPart, StoreError> {
+        // One statement reads one state of the database, as when all is loaded.
+        let objects = sqlx::query(
+            "SELECT live.*, counter.current_revision FROM counter LEFT JOIN (SELECT c.key, c.resource_version, \
+             c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, c.expires_at_ms, c.checksum FROM objects o \
+             JOIN changes c ON c.resource_version = o.resource_version WHERE o.resource = $1 AND o.key >= $2 \
+             AND (NOT $3 OR o.key <> $2) AND ($4::text IS NULL OR o.key <= $4) AND (NOT $5 OR o.key <> $4) \
+             ORDER BY o.key LIMIT $6) live ON true ORDER BY live.key",
+        );
+        // One more than wanted shows that others follow.
+        let rows_max = i64::try_from(max.changes).unwrap_or(i64::MAX).saturating_add(1);
+        let objects = bind_range(objects.bind(collection.as_str()), range).bind(rows_max);
+        let (mut reader, mut revision) = (PartReader::new(max), Revision::default());
+        let rows = self.fetch_while(objects, |row| {
+            revision = read_revision(row, 9)?;
+            match row.number(1)? {
+                Some(_) => Ok(reader.take(read_or_damaged(row, 0)?.into())),
+                None => Ok(Some(())),
+            }
+        });
+        let is_cut = rows.await?.is_none();
+        Ok(ReadPart { objects: reader.objects, revision, is_cut })
+    }
+
+    async fn size_bytes(&self, collection: &Collection, range: &KeyRange) -> Result<Option<usize>, StoreError> {
         // The length of a value is stored with it, so no value is read.
         let size = sqlx::query(
             "SELECT COALESCE(SUM(octet_length(c.bytes)), 0)::bigint FROM objects o \
-             JOIN changes c ON c.resource_version = o.resource_version WHERE o.resource = $1",
+             JOIN changes c ON c.resource_version = o.resource_version WHERE o.resource = $1 AND o.key >= $2 \
+             AND (NOT $3 OR o.key <> $2) AND ($4::text IS NULL OR o.key <= $4) AND (NOT $5 OR o.key <> $4)",
         );
-        let sizes = self.fetch(size.bind(collection.as_str()), |row| row.number(0)).await?;
+        let size = bind_range(size.bind(collection.as_str()), range);
+        let sizes = self.fetch(size, |row| row.number(0)).await?;
         Ok(sizes.first().copied().flatten().and_then(|size| usize::try_from(size).ok()))
     }
 
@@ -461,4 +489,16 @@ impl Drop for Postgres {
             listening.abort();
         }
     }
+}
+/// Binds the ends of a range of keys, each with whether the key is outside it.
+fn bind_range<'q>(
+    statement: Query<'q, sqlx::Postgres, PgArguments>,
+    range: &'q KeyRange,
+) -> Query<'q, sqlx::Postgres, PgArguments> {
+    // No key and no text of Postgres has a U+0000: the first key after `a` and before `a\0` is that after `a`.
+    let cut = |bound: &'q str| bound.split_once('\0').map_or((bound, false), |(before, _)| (before, true));
+    let (from, is_after) = cut(range.from());
+    let end = range.end().map(cut);
+    let is_before = end.is_some_and(|(_, is_cut)| !is_cut);
+    statement.bind(from).bind(is_after).bind(end.map(|(end, _)| end)).bind(is_before)
 }

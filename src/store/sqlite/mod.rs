@@ -39,9 +39,11 @@ use crate::meta::Revision;
 use super::backend::{LogPart, Stats, Store, WholeLog};
 use super::batch::Foreseen;
 use super::batch::WriteOutcome;
+use super::key_range::KeyRange;
 use super::leases::{Leases, runs};
 use super::objects::{Objects, by_key};
 use super::page_max::PageMax;
+use super::part::{PartReader, ReadPart};
 use super::rows::Scanned;
 use super::rows::{
     LogRow as _, count, read_change, read_collection, read_event, read_or_damaged, read_revision, read_scanned,
@@ -326,14 +328,34 @@ impl Store for Sqlite {
         Ok(objects?.map(|objects| (by_key(objects), Revision::new(current))))
     }
 
-    async fn size_bytes(&self, collection: &Collection) -> Result<Option<usize>, StoreError> {
-        let mut connection = self.reading().await?;
+    async fn read_part(&self, collection: &Collection, range: &KeyRange, max: PageMax) -> Result<ReadPart, StoreError> {
+        let mut connection = self.loading().await?;
+        // Both statements read the same state of the database.
+        connection.begin(sqlx::query("BEGIN")).await?;
+        let current = connection.fetch_number("SELECT current_revision FROM meta").await?;
+        // Any blob is greater than any text.
+        let objects = sqlx::query(
+            "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
+             c.expires_at_ms, c.checksum FROM objects o JOIN changes c ON c.resource_version = o.resource_version \
+             WHERE o.resource = ?1 AND o.key >= ?2 AND o.key < COALESCE(?3, x'') ORDER BY o.key",
+        );
+        let mut reader = PartReader::new(max);
+        let objects = objects.bind(collection.as_str()).bind(range.from()).bind(range.end());
+        let read = connection.fetch_while(objects, |row| Ok(reader.take(read_or_damaged(row, 0)?.into()))).await;
+        connection.roll_back().await;
+        let is_cut = read?.is_none();
+        Ok(ReadPart { objects: reader.objects, revision: Revision::new(current), is_cut })
+    }
+
+    async fn size_bytes(&self, collection: &Collection, range: &KeyRange) -> Result<Option<usize>, StoreError> {
+        let mut connection = self.loading().await?;
         // The length of a value is stored with it, so no value is read.
         let size = sqlx::query(
             "SELECT COALESCE(SUM(length(c.bytes)), 0) FROM objects o JOIN changes c ON c.resource_version = o.resource_version \
-             WHERE o.resource = ?",
+             WHERE o.resource = ?1 AND o.key >= ?2 AND o.key < COALESCE(?3, x'')",
         );
-        connection.fetch_sum(size.bind(collection.as_str())).await.map(Some)
+        let size = size.bind(collection.as_str()).bind(range.from()).bind(range.end());
+        connection.fetch_sum(size).await.map(Some)
     }
 
     async fn changes_after(
