@@ -24,6 +24,8 @@ const DERIVED_BYTES_MAX: usize = 8 << 20;
 
 /// How many unreadable objects a list tells of.
 pub(super) const UNREADABLE_MAX: usize = 100;
+/// After how many bytes of reasons it tells of no more: those of a webhook may be long.
+pub(super) const UNREADABLE_BYTES_MAX: usize = 256 << 10;
 
 /// Fields that a deletion copies: it reads the metadata alone, unless admission or the kind asks for more.
 const PASSED_ON_BY_DELETION: &[&[&str]] = &[OWNED_FIELDS, &["spec"], &["status"], &["data"]];
@@ -80,11 +82,11 @@ impl Undecodable {
     }
 }
 
-/// The answer to a list with unreadable objects: the message has the first one, the causes have all, or as many as are
-/// told.
+/// The answer to a list with unreadable objects: the message has the first one, the causes have all, or the first ones if
+/// it `is_cut`.
 ///
 /// Source: `corruptObjErrAggregator` of `pkg/storage/etcd3` in apiserver 1.37.
-pub(super) fn refuse_list(resource: &Resource, unreadable: &[(Arc<Stored>, Undecodable)]) -> Status {
+pub(super) fn refuse_list(resource: &Resource, unreadable: &[(Arc<Stored>, Undecodable)], is_cut: bool) -> Status {
     let version = resource.storage();
     let collection = &resource.collection;
     let mut causes: Vec<Cause> = unreadable
@@ -102,7 +104,7 @@ pub(super) fn refuse_list(resource: &Resource, unreadable: &[(Arc<Stored>, Undec
     };
     let plural = version.qualified_plural();
     let message = format!("failed to read one or more {plural} from the storage: {first}{others}");
-    if causes.len() >= UNREADABLE_MAX {
+    if is_cut {
         let message = "too many errors, the list is truncated".to_owned();
         causes.push(Cause { reason: "FieldValueTooMany".into(), message, ..Cause::default() });
     }

@@ -12,7 +12,7 @@ use crate::store::{
 };
 use crate::work;
 
-use super::derive::{UNREADABLE_MAX, Undecodable, decode_derived, refuse_list};
+use super::derive::{UNREADABLE_BYTES_MAX, UNREADABLE_MAX, Undecodable, decode_derived, refuse_list};
 use super::selection::Selection;
 use super::{Registry, Target, store_failed};
 
@@ -201,17 +201,19 @@ impl Registry {
 
     /// The answer to a list that found an unreadable object: it names the first ones, on whatever page they are.
     async fn unreadable(&self, target: &Target, snapshot: &Snapshot, prefix: &str) -> Status {
-        let mut unreadable = Vec::new();
+        let (mut unreadable, mut bytes, mut is_cut) = (Vec::new(), 0, false);
         for stored in snapshot.range(prefix, None) {
             work::step();
             if let Err(error) = self.encoded(&target.resource, &target.version, stored).await {
+                bytes += error.to_string().len();
                 unreadable.push((Arc::clone(stored), error));
-                if unreadable.len() == UNREADABLE_MAX {
+                is_cut = unreadable.len() == UNREADABLE_MAX || bytes > UNREADABLE_BYTES_MAX;
+                if is_cut {
                     break;
                 }
             }
         }
-        refuse_list(&target.resource, &unreadable)
+        refuse_list(&target.resource, &unreadable, is_cut)
     }
 
     /// Whether `selection` selects `stored` in the requested version; watches share the `findings` about a change.

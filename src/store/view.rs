@@ -33,6 +33,9 @@ const PIN_BYTES_MAX: u64 = 64 << 20;
 /// For how many page ends of such a state the number of following objects is remembered.
 const PAGE_ENDS_MAX: usize = 32;
 
+/// The part of what may stay in memory that stays when memory is short: it would be read again at once.
+const KEPT_DIVISOR: usize = 16;
+
 /// How much stays in memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ViewMax {
@@ -350,10 +353,10 @@ impl View {
         handed_out
     }
 
-    /// Drops half of what nobody watches.
+    /// Drops half of what nobody watches, but for the little that every request may need.
     pub fn give_back(&self) {
         let mut state = self.write();
-        let bytes_max = state.object_bytes / 2;
+        let bytes_max = (state.object_bytes / 2).max(self.max.object_bytes / KEPT_DIVISOR);
         let dropped = state.forget_unread(bytes_max, None);
         drop(state);
         drop(dropped);
@@ -807,6 +810,24 @@ mod tests {
         load(&other, 80);
         change(&other, 100);
         assert!(is_loaded(&other));
+    }
+
+    #[test]
+    fn what_is_small_stays_when_memory_is_short() {
+        const BEGUN: Revision = Revision::new(1);
+        let view = View::new(BEGUN, BEGUN, MAX);
+        let [small, other] = ["small", "other"].map(|name| Collection::new("", name));
+        for (collection, bytes) in [(&small, 5), (&other, 100)] {
+            assert!(view.begin_loading(collection));
+            let object = Stored::fixture("a", "u", vec![b' '; bytes]);
+            view.finish_loading(collection, by_key(vec![object]), BEGUN);
+        }
+        let is_loaded = |collection: &Collection| view.get(collection, "a").is_some();
+        for _ in 0..9 {
+            assert!(is_loaded(&small), "it is read");
+            view.give_back();
+        }
+        assert!(is_loaded(&small) && !is_loaded(&other));
     }
 
     #[test]

@@ -70,3 +70,30 @@ fn what_a_webhook_makes_too_large_fails_alone() {
         assert_eq!(get("v1", plural).0, 200);
     }
 }
+
+#[test]
+fn a_list_tells_of_few_objects_whose_reasons_are_long() {
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--store", "memory"]);
+    let refuse: Respond = Box::new(|review| {
+        let result = json!({"status": "Failure", "message": "x".repeat(100 << 10)});
+        let response = json!({"uid": review["request"]["uid"], "result": result});
+        let answer = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "response": response});
+        Some(Reply { status: 200, content_type: "application/json".to_owned(), body: answer.to_string() })
+    });
+    let hook = Hook::new([("/refuses", refuse)]);
+    let post = |path: &str, body: &Value| server.send("POST", path, &[JSON], Some(body.to_string().as_bytes())).status;
+    let client = json!({"url": hook.url("/refuses"), "caBundle": hook.authority});
+    assert_eq!(post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition("things", &client)), 201);
+    for at in 0..10 {
+        let object =
+            json!({"apiVersion": "example.com/v1", "kind": "Kthings", "metadata": {"name": format!("thing-{at}")}});
+        assert_eq!(post("/apis/example.com/v1/things", &object), 201);
+    }
+    let answer = server.send("GET", "/apis/example.com/v2/things", &[], None);
+    let status = answer.json();
+    let causes = status["details"]["causes"].as_array().expect("it has causes");
+    assert_eq!((answer.status, causes.len()), (500, 4));
+    assert_eq!(causes[3]["message"], "too many errors, the list is truncated");
+    assert!(status["message"].as_str().is_some_and(|told| told.ends_with("(and 2 more)")));
+}
