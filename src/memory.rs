@@ -112,6 +112,8 @@ const DOCUMENTS_SHARE: usize = 8;
 const DOCUMENTS_BYTES_MIN: usize = 16 << 20;
 /// How many bytes are kept at most: four times as many as the v2 document has where it is largest.
 const DOCUMENTS_BYTES_MAX: usize = 256 << 20;
+/// For parts of collections that are too large to stay in memory.
+const PARTS_SHARE: usize = 8;
 /// For a single answer that is built as a whole.
 const ANSWER_SHARE: usize = 2;
 /// For a single collection that is read from the database to be listed or watched.
@@ -131,6 +133,7 @@ pub struct Memory {
     bodies: FairPool,
     work: RequestPool,
     listed: RequestPool,
+    parts: RequestPool,
     answered: RequestPool,
     watches: FairPool,
     changes: FairPool,
@@ -278,6 +281,7 @@ impl Memory {
             bodies: FairPool::new(limit_bytes / BODIES_SHARE / UNIT_BYTES),
             work: RequestPool::new(limit_bytes / WORK_SHARE),
             listed: RequestPool::new(limit_bytes / WORK_SHARE),
+            parts: RequestPool::new(limit_bytes / PARTS_SHARE),
             answered: RequestPool::new(limit_bytes / WORK_SHARE),
             watches: FairPool::new(limit_bytes / WATCHES_SHARE / UNIT_BYTES),
             changes: FairPool::new(limit_bytes / CHANGES_SHARE / UNIT_BYTES),
@@ -402,6 +406,11 @@ impl Memory {
     /// not ask for more of it.
     pub async fn for_listed(&self, bytes: usize) -> Result<Reservation, Full> {
         if bytes > self.answer_bytes_max() { Err(Full) } else { self.within(&self.listed, None, bytes).await }
+    }
+
+    /// Reserves memory for a part of a collection that is read from the database, until it is answered.
+    pub async fn for_part(&self, user: Option<&str>, bytes: usize) -> Result<Reservation, Full> {
+        self.within(&self.parts, user, bytes).await
     }
 
     async fn within(&self, pool: &RequestPool, user: Option<&str>, bytes: usize) -> Result<Reservation, Full> {

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::queue::{InNamespace, Progress, Queue};
 use crate::meta::Status;
 use crate::registry::Registry;
-use crate::store::{At, ChangeEvent, Collection, Moment, Storage};
+use crate::store::{ChangeEvent, Collection, Moment, Storage};
 
 /// How long a controller waits before it restarts.
 const RESTART_DELAY: Duration = Duration::from_millis(500);
@@ -173,10 +173,11 @@ pub(super) async fn queue_all(
 ) -> Result<Moment, Status> {
     // Taken before the state is read: changes in between are then seen twice rather than never.
     let before = registry.storage.now();
-    let snapshot = registry.storage.snapshot(collection, At::Newest).await;
-    let snapshot = snapshot.map_err(|_| Status::internal_error("what is stored can't be read"))?;
-    let now = Instant::now();
-    snapshot.range("", None).for_each(|stored| queue.add(about(&stored.key), now));
+    let (mut pages, now) = (registry.storage.pages(collection, ""), Instant::now());
+    let unreadable = |_| Status::internal_error("what is stored can't be read");
+    while let Some(page) = pages.next().await.map_err(unreadable)? {
+        page.objects().for_each(|stored| queue.add(about(&stored.key), now));
+    }
     Ok(before)
 }
 

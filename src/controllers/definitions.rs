@@ -298,19 +298,21 @@ async fn delete_objects(registry: &Arc<Registry>, definition: &Definition) -> Re
     let target =
         Target { resource, version, subresource: Subresource::Main, namespace: String::new(), name: String::new() };
     let everything = ListRequest::in_pages();
-    let mut list = everything.clone();
+    let (mut list, mut outcome) = (everything.clone(), Ok(()));
     loop {
         let page = match registry.list(&target, &list).await {
             Ok(page) => page,
             Err(status) => return unlisted(&status.message),
         };
-        if let Err(status) = registry.delete_all_unasked(&target, &page).await {
-            return Ok(Emptied::Failed(format!("could not issue all deletes: {}", status.message)));
-        }
+        // What fails on one page does not keep the others.
+        outcome = outcome.and(registry.delete_all_unasked(&target, &page).await);
         match page.next_at_newest(&target) {
             Some(next) => list.at = next,
             None => break,
         }
+    }
+    if let Err(status) = outcome {
+        return Ok(Emptied::Failed(format!("could not issue all deletes: {}", status.message)));
     }
     Ok(if registry.list(&target, &everything).await?.items.is_empty() { done } else { Emptied::NotYet })
 }

@@ -185,10 +185,13 @@ async fn delete_all(registry: &Registry, resource: &Arc<Resource>, namespace: &s
     let target = Target { resource, version, subresource: Subresource::Main, namespace, name };
     let options = DeleteRequest { propagation_policy: Some("Background".to_owned()), ..DeleteRequest::default() };
     let user = service_account(ACCOUNT);
-    let (mut list, mut warnings) = (ListRequest::in_pages(), Warnings::default());
+    let (mut list, mut warnings, mut outcome) = (ListRequest::in_pages(), Warnings::default(), Ok(()));
     loop {
-        let page = registry.delete_collection(&target, &user, &list, &options, &mut warnings).await?;
-        let Some(next) = page.next_at_newest(&target) else { return Ok(()) };
+        let page = registry.list(&target, &list).await?;
+        let deleted = registry.delete_listed(&target, &page, &user, &options, &mut warnings).await;
+        // What fails on one page does not keep the others.
+        outcome = outcome.and(deleted);
+        let Some(next) = page.next_at_newest(&target) else { return outcome };
         list.at = next;
     }
 }

@@ -15,7 +15,7 @@ use super::changes::{self, DynController};
 use super::queue::{Progress, Queue};
 use crate::meta::Status;
 use crate::registry::Registry;
-use crate::store::{At, ChangeEvent, Collection, Moment};
+use crate::store::{ChangeEvent, Collection, Moment};
 
 /// A controller of workloads.
 pub(super) trait Reconciler: Send + Sync {
@@ -119,17 +119,19 @@ impl Loop {
         let mut collections = self.reconciler.collections();
         collections.extend(self.reconciler.found_collections().await);
         for collection in collections {
-            let snapshot = self.registry.storage.snapshot(&collection, At::Newest).await;
-            let snapshot = snapshot.map_err(|_| Status::internal_error("what is stored can't be read"))?;
-            for stored in snapshot.range("", None) {
-                let change = ChangeEvent {
-                    collection: collection.clone(),
-                    key: Arc::clone(&stored.key),
-                    uid: Arc::clone(&stored.uid),
-                    revision: stored.revision,
-                    stored: Some(Arc::clone(stored)),
-                };
-                self.note(&change, queue);
+            let mut pages = self.registry.storage.pages(&collection, "");
+            let unreadable = |_| Status::internal_error("what is stored can't be read");
+            while let Some(page) = pages.next().await.map_err(unreadable)? {
+                for stored in page.objects() {
+                    let change = ChangeEvent {
+                        collection: collection.clone(),
+                        key: Arc::clone(&stored.key),
+                        uid: Arc::clone(&stored.uid),
+                        revision: stored.revision,
+                        stored: Some(Arc::clone(stored)),
+                    };
+                    self.note(&change, queue);
+                }
             }
         }
         let now = Instant::now();

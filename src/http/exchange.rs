@@ -211,7 +211,7 @@ impl Exchange {
     }
 
     /// Keeps memory reserved until the request is answered.
-    fn hold(&self, reserved: Reservation) {
+    pub fn hold(&self, reserved: Reservation) {
         self.reserved.lock().unwrap_or_else(PoisonError::into_inner).push(reserved);
     }
 

@@ -21,12 +21,13 @@ use crate::meta::{Revision, Status};
 use crate::object;
 use crate::policy::matching;
 use crate::policy::mutation::Mutated;
-use crate::store::{At, Collection, SnapshotError, Storage, Stored};
+use crate::store::{At, Collection, PartReader, SnapshotError, Storage, Stored};
 use crate::value::{Value, json};
 use crate::work;
 use crate::write::metadata::metadata_mut;
 
 use super::identity::API_SERVER_MANAGER;
+use super::list::list_failed;
 use super::mutated::RequestScope;
 use super::{Registry, Resource, Subresource, Target, Warnings, store_failed};
 
@@ -234,7 +235,8 @@ impl Forms for ResourceForms<'_> {
         labels: &LabelSelector,
     ) -> Result<Vec<Value>, Status> {
         let Some(target) = self.other(version, namespace, "").await? else { return Ok(Vec::new()) };
-        let part = self.registry.part(&target, At::Newest).await?;
+        let part = self.registry.part(&target, At::Newest, PartReader::Check).await;
+        let part = part.map_err(|error| list_failed(&target.resource.collection, error))?;
         let mut selected = Vec::new();
         for stored in part.objects() {
             work::step();

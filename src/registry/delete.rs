@@ -398,8 +398,20 @@ impl Registry {
         warnings: &mut Warnings,
     ) -> Result<ListPage, Status> {
         let page = self.list(target, list).await?;
-        self.delete_each(target, &page, Some(user), options, warnings).await?;
+        self.delete_listed(target, &page, user, options, warnings).await?;
         Ok(page)
+    }
+
+    /// Deletes the objects of a page.
+    pub async fn delete_listed(
+        &self,
+        target: &Target,
+        page: &ListPage,
+        user: &UserInfo,
+        options: &DeleteRequest,
+        warnings: &mut Warnings,
+    ) -> Result<(), Status> {
+        self.delete_each(target, page, Some(user), options, warnings).await
     }
 
     /// Deletes every object of `page` without admission, as the definition of them all is being deleted.

@@ -12,7 +12,7 @@ use crate::kinds::pod_object::eviction;
 use crate::meta::Status;
 use crate::meta::field::{Error, Path};
 use crate::object;
-use crate::store::{At, Collection, KeyRange, PartSize, SnapshotError, Stored};
+use crate::store::{At, Collection, KeyRange, PartReader, PartRequest, PartSize, SnapshotError, Stored};
 use crate::value::{Value, json};
 use crate::write::metadata::wipe_system_fields;
 
@@ -112,8 +112,9 @@ impl Registry {
     /// The budgets that cover a pod.
     async fn budgets_of(&self, target: &Target, pod: &Value) -> Result<Vec<Value>, Status> {
         let collection = Collection::new(GROUP, BUDGETS);
-        let range = KeyRange::of(&format!("{}/", target.namespace));
-        let part = self.storage.part(&collection, At::Newest, range, PartSize::All).await;
+        let (range, size) = (KeyRange::of(&format!("{}/", target.namespace)), PartSize::All);
+        let request = PartRequest { at: At::Newest, range, size, reader: PartReader::Check };
+        let part = self.storage.part(&collection, request).await;
         let part = part.map_err(|error| match error {
             SnapshotError::Expired { .. } => Status::internal_error("the newest state has expired"),
             SnapshotError::Store(error) => store_failed(&collection, "list", error),

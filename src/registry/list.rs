@@ -2,22 +2,20 @@
 
 use std::sync::Arc;
 
+use crate::memory::Reservation;
 use crate::meta::minor::Minor;
 use crate::meta::selector::{FieldSelector, LabelSelector};
 use crate::meta::{Revision, Status};
 use crate::store::continue_token::ContinueToken;
 use crate::store::{
-    At, ChangeFindings, Collection, CollectionPart, Encoded, KeyRange, PageEnd, PartSize, Selectable, Snapshot,
-    SnapshotError, Stored,
+    At, ChangeFindings, Collection, CollectionPart, Encoded, KeyRange, PAGE_OBJECTS, PageEnd, PartReader, PartRequest,
+    PartSize, Selectable, Snapshot, SnapshotError, Stored,
 };
 use crate::work;
 
 use super::derive::{UNREADABLE_BYTES_MAX, UNREADABLE_MAX, Undecodable, decode_derived, refuse_list};
 use super::selection::Selection;
 use super::{Registry, Target, store_failed};
-
-/// How many objects the server itself lists at a time of a collection that is too large for memory.
-const PAGE_OBJECTS: usize = 500;
 
 /// The revision that a list shows.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -41,6 +39,8 @@ pub struct ListRequest {
     pub limit: usize,
     /// The limit for a collection that is too large for memory, if there is no other; 0 for none.
     pub limit_if_large: usize,
+    /// The user whose share of memory counts; `None` if it is not limited.
+    pub user: Option<Arc<str>>,
     pub labels: LabelSelector,
     pub fields: FieldSelector,
 }
@@ -53,6 +53,8 @@ pub struct ListPage {
     pub continue_token: String,
     /// How many follow this page; unknown with selectors.
     pub remaining: Option<usize>,
+    /// The memory of items that are in memory for this page alone.
+    pub reserved: Option<Reservation>,
 }
 
 impl ListPage {
@@ -81,20 +83,27 @@ impl Registry {
         };
         let (range, limit) = (request.range(target, start), request.limit.max(request.limit_if_large));
         // One more shows whether there is a next page.
-        let wanted = if limit == 0 { PartSize::All } else { PartSize::First(limit.saturating_add(1)) };
-        let part =
-            self.storage.part(collection, at, range, wanted).await.map_err(|error| match (&request.at, error) {
-                (ListAt::Continue(token), error) => continue_failed(collection, error, token, &key_prefix(target)),
-                (_, error) => list_failed(collection, error),
-            })?;
-        self.page(target, request, &part, start).await
+        let size = if limit == 0 { PartSize::All } else { PartSize::First(limit.saturating_add(1)) };
+        let reader = PartReader::Client(request.user.as_deref());
+        let part = self.storage.part(collection, PartRequest { at, range, size, reader }).await;
+        let mut part = part.map_err(|error| match (&request.at, error) {
+            (ListAt::Continue(token), error) => continue_failed(collection, error, token, &key_prefix(target)),
+            (_, error) => list_failed(collection, error),
+        })?;
+        let page = self.page(target, request, &part, start).await?;
+        Ok(ListPage { reserved: part.take_reserved(), ..page })
     }
 
     /// The objects of `target`'s collection at a revision, or those of its namespace if the collection is too large for
     /// memory.
-    pub(super) async fn part(&self, target: &Target, at: At) -> Result<CollectionPart, Status> {
-        let (collection, range) = (&target.resource.collection, KeyRange::of(&key_prefix(target)));
-        self.storage.part(collection, at, range, PartSize::All).await.map_err(|error| list_failed(collection, error))
+    pub(super) async fn part(
+        &self,
+        target: &Target,
+        at: At,
+        reader: PartReader<'_>,
+    ) -> Result<CollectionPart, SnapshotError> {
+        let (range, size) = (KeyRange::of(&key_prefix(target)), PartSize::All);
+        self.storage.part(&target.resource.collection, PartRequest { at, range, size, reader }).await
     }
 
     /// The page of `part` from the key `start` on.
@@ -114,22 +123,21 @@ impl Registry {
         let revision = snapshot.revision();
         // There is a next page if any object follows, whether it is selected or not, or any of an index.
         let is_full = items.len() == limit;
-        let last_key = part.cut_at().filter(|_| !is_full).unwrap_or(last_key);
-        let onward = format!("{last_key}\0");
+        let next = part.next().filter(|_| !is_full);
+        let onward = next.map_or_else(|| format!("{last_key}\0"), str::to_owned);
         let mut rest = snapshot.range(&prefix, Some(&onward));
         let follows = match indexed(target, request) {
-            _ if !is_full => part.cut_at().is_some(),
-            _ if part.cut_at().is_some() => true,
+            _ if !is_full || part.next().is_some() => part.next().is_some(),
             Some(index) => self.any_selected(target, &index, &mut rest).await,
             None => rest.next().is_some(),
         };
         if !follows {
-            return Ok(ListPage { items, revision, continue_token: String::new(), remaining: None });
+            return Ok(ListPage { items, revision, continue_token: String::new(), remaining: None, reserved: None });
         }
         let token = ContinueToken { revision: Some(revision), start: onward.clone() };
         let continue_token = token.encode(&prefix);
         if !part.is_whole() {
-            return Ok(ListPage { items, revision, continue_token, remaining: None });
+            return Ok(ListPage { items, revision, continue_token, remaining: None, reserved: None });
         }
         let remaining = selects_all.then(|| {
             let from = self.count_from(snapshot, &prefix, start);
@@ -141,7 +149,7 @@ impl Registry {
             remaining,
         });
         self.storage.pin(snapshot, page_end);
-        Ok(ListPage { items, revision, continue_token, remaining })
+        Ok(ListPage { items, revision, continue_token, remaining, reserved: None })
     }
 
     /// The first objects of `snapshot` from the key `start` on that are selected.
@@ -313,7 +321,7 @@ impl ListRequest {
 }
 
 /// The answer to a list whose state can't be read.
-fn list_failed(collection: &Collection, error: SnapshotError) -> Status {
+pub(super) fn list_failed(collection: &Collection, error: SnapshotError) -> Status {
     match error {
         SnapshotError::Expired { .. } => Status::expired("The resourceVersion for the provided list is too old."),
         SnapshotError::Store(error) => store_failed(collection, "list", error),

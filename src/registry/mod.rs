@@ -185,7 +185,9 @@ fn store_failed(collection: &Collection, operation: &str, error: StoreError) -> 
         // etcd's message reaches clients unchanged.
         StoreError::NoSpace | StoreError::NoSpaceForRequired => Status::plain(500, &error.to_string()),
         StoreError::Name(_) => Status::bad_request(&error.to_string()),
-        StoreError::NoMemory => Status::too_many_requests(&error.to_string(), RETRY_AFTER_SECONDS),
+        StoreError::NoMemory | StoreError::NoMemoryNow => {
+            Status::too_many_requests(&error.to_string(), RETRY_AFTER_SECONDS)
+        }
         error if error.may_pass() => Status::server_timeout(group, plural, operation),
         error => Status::internal_error(&error.to_string()),
     }

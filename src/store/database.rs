@@ -22,7 +22,7 @@ use super::log_pages::{CollectionLog, LogPages};
 use super::memory::InMemory;
 use super::objects::{Objects, by_key};
 use super::page_max::PageMax;
-use super::part::{self, CollectionPart, PartSize};
+use super::part::{self, CollectionPart, PartRequest, PartSize};
 use super::snapshot::Snapshot;
 use super::view::{PageEnd, StateLookup, View, ViewMax};
 use super::writer::{self, QUEUE_KIB_MAX, QUEUE_MAX, WaitingWrites};
@@ -33,8 +33,10 @@ use super::{
 
 /// How old the answer to a ping may be if nothing has failed.
 const PING_AGE_MAX: Duration = Duration::from_millis(50);
-/// For how long a collection that was too large for memory is not measured again.
+/// For how long a collection that was too large for memory is not measured again: at least so long, and so many times as
+/// long as that took.
 const REFUSED_FOR: Duration = Duration::from_secs(1);
+const REFUSED_TIMES: u32 = 10;
 /// The part of what readers may hold that a part of a collection may have at most.
 const PART_DIVISOR: usize = 2;
 /// How long a read of one object waits for its collection to be loaded, which makes later reads fast.
@@ -66,11 +68,13 @@ struct Inner {
     health: Arc<Health>,
     /// The maximum size of a collection that is loaded for a list or watch, if the store knows the size.
     collection_bytes_max: usize,
-    /// When each collection was last found to be larger than that.
+    /// Until when each collection that was found to be larger than that is not measured again.
     refused: SyncMutex<HashMap<Collection, Instant>>,
+    /// Collections are measured one at a time.
+    measuring: Mutex<()>,
     memory: Arc<Memory>,
-    /// What watches of such collections have read from the log.
-    log_pages: Arc<LogPages>,
+    /// What the watches of each collection share of its log.
+    log_pages: SyncMutex<HashMap<Collection, std::sync::Weak<LogPages>>>,
     /// Those that are read however large they are.
     required: Arc<[Collection]>,
 }
@@ -129,7 +133,8 @@ impl Database {
             collection_bytes_max,
             refused: SyncMutex::default(),
             memory: Arc::clone(&config.memory),
-            log_pages: Arc::default(),
+            log_pages: SyncMutex::default(),
+            measuring: Mutex::new(()),
             required: Arc::clone(&config.required),
         });
         Ok(Database { inner })
@@ -277,8 +282,7 @@ impl Database {
                 StateLookup::Expired(compacted) => return Err(SnapshotError::Expired { compacted }),
                 StateLookup::NotLoaded => self.load_whole(collection).await.map_err(SnapshotError::Store)?,
                 StateLookup::Present(present) => {
-                    let whole = (&KeyRange::of(""), usize::MAX);
-                    let rebuilt = log::rebuild(&self.inner.view, &*self.inner.store, present, whole).await;
+                    let rebuilt = log::rebuild(&self.inner.view, &*self.inner.store, present).await;
                     // If it can't be rebuilt, it was compacted meanwhile, and the view reports that.
                     if let Some(snapshot) = rebuilt.map_err(SnapshotError::Store)? {
                         return Ok(snapshot);
@@ -291,61 +295,53 @@ impl Database {
     /// The objects of a collection at one revision, or those of a range if the collection is too large for memory.
     ///
     /// Errors: among others, memory can't hold those of the range, though all of them are wanted.
-    pub async fn part(
-        &self,
-        collection: &Collection,
-        at: At,
-        range: KeyRange,
-        wanted: PartSize,
-    ) -> Result<CollectionPart, SnapshotError> {
-        match self.snapshot(collection, at).await {
-            Err(SnapshotError::Store(StoreError::NoMemory)) => self.read_part(collection, at, range, wanted).await,
-            snapshot => snapshot.map(|snapshot| CollectionPart::whole(snapshot, range)),
+    pub async fn part(&self, collection: &Collection, of: PartRequest<'_>) -> Result<CollectionPart, SnapshotError> {
+        match self.snapshot(collection, of.at).await {
+            Err(SnapshotError::Store(StoreError::NoMemory)) => self.read_part(collection, of).await,
+            snapshot => snapshot.map(|snapshot| CollectionPart::whole(snapshot, of.range)),
         }
     }
 
-    async fn read_part(
-        &self,
-        collection: &Collection,
-        at: At,
-        range: KeyRange,
-        wanted: PartSize,
-    ) -> Result<CollectionPart, SnapshotError> {
+    async fn read_part(&self, collection: &Collection, of: PartRequest<'_>) -> Result<CollectionPart, SnapshotError> {
         let Inner { view, store, memory, .. } = &*self.inner;
+        let PartRequest { at, range, size, reader } = of;
         if let At::Exact(revision) = at
             && revision < view.compacted()
         {
             return Err(SnapshotError::Expired { compacted: view.compacted() });
         }
-        let no_memory = || SnapshotError::Store(StoreError::NoMemory);
-        let bytes = match wanted {
-            PartSize::All => store.size_bytes(collection, &range).await.map_err(SnapshotError::Store)?,
+        let bytes_max = memory.held_bytes_max() / PART_DIVISOR;
+        // What has changed since an exact revision comes on top.
+        let reverted_bytes = if matches!(at, At::Exact(_)) { part::PAGE_BYTES.min(bytes_max) } else { 0 };
+        let bytes = match size {
+            PartSize::All => store.size_bytes(collection, &range).await?,
             PartSize::First(_) => None,
         };
-        let max = wanted.max(bytes, memory.held_bytes_max() / PART_DIVISOR).ok_or_else(no_memory)?;
-        let reserved = memory.for_listed(part::memory_of(max)).await.map_err(|_| no_memory())?;
-        let read = store.read_part(collection, &range, max).await.map_err(SnapshotError::Store)?;
+        let max = size.max(bytes, bytes_max).ok_or(StoreError::NoMemory)?;
+        let reserved = reader.reserve(memory, part::memory_of(max) + reverted_bytes).await;
+        let reserved = reserved.map_err(|_| StoreError::NoMemoryNow)?;
+        let read = store.read_part(collection, &range, max).await?;
         if read.revision > view.revision() {
             // It is committed, and about to be made visible, by the writer or by this call.
-            log::poll(view, &**store).await.map_err(SnapshotError::Store)?;
+            log::poll(view, &**store).await?;
         }
-        let last = read.last_of_cut();
-        if last.is_some() && wanted == PartSize::All {
-            return Err(no_memory());
+        let mut next = read.next().map(Box::from);
+        let (objects, revision) = (by_key(read.objects), read.revision);
+        let mut snapshot = Snapshot { collection: collection.clone(), objects, revision };
+        if let At::Exact(exact) = at
+            && exact < revision
+        {
+            snapshot.revision = exact;
+            let covered = next.as_deref().map_or_else(|| range.clone(), |next| range.clone().before(next));
+            let rebuilt = log::rebuild_part(view, &**store, snapshot, (covered, reverted_bytes)).await?;
+            let (rebuilt, cut) = rebuilt.ok_or_else(|| SnapshotError::Expired { compacted: view.compacted() })?;
+            snapshot = rebuilt;
+            next = cut.map(|cut| (*cut).into()).or(next);
         }
-        let covered = last.as_ref().map_or_else(|| range.clone(), |last| range.until(last));
-        let snapshot =
-            Snapshot { collection: collection.clone(), objects: by_key(read.objects), revision: read.revision };
-        let snapshot = match at {
-            At::Exact(revision) if revision < read.revision => {
-                let present = Snapshot { revision, ..snapshot };
-                let rebuilt = log::rebuild(view, &**store, present, (&covered, max.bytes)).await;
-                let expired = || SnapshotError::Expired { compacted: view.compacted() };
-                rebuilt.map_err(SnapshotError::Store)?.ok_or_else(expired)?
-            }
-            At::Newest | At::Exact(_) => snapshot,
-        };
-        Ok(CollectionPart::read(snapshot, (range, last), reserved))
+        if next.is_some() && size == PartSize::All {
+            return Err(StoreError::NoMemory.into());
+        }
+        Ok(CollectionPart::read(snapshot, (range, next), reserved))
     }
 
     /// Keeps a state for the next page of a list, within bounds of number and time.
@@ -390,14 +386,21 @@ impl Database {
     }
 
     fn log_watch(&self, collection: &Collection, after: Revision, changed: watch::Receiver<Revision>) -> LogWatch {
-        let Inner { view, store, log_pages, .. } = &*self.inner;
-        let log = CollectionLog {
-            view: Arc::clone(view),
-            store: Arc::clone(store),
-            pages: Arc::clone(log_pages),
-            collection: collection.clone(),
-        };
+        let (view, store) = (Arc::clone(&self.inner.view), Arc::clone(&self.inner.store));
+        let log = CollectionLog { view, store, pages: self.log_pages(collection), collection: collection.clone() };
         LogWatch::new(log, after, changed)
+    }
+
+    /// What the watches of a collection share of its log.
+    fn log_pages(&self, collection: &Collection) -> Arc<LogPages> {
+        let mut log_pages = self.inner.log_pages.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pages) = log_pages.get(collection).and_then(std::sync::Weak::upgrade) {
+            return pages;
+        }
+        log_pages.retain(|_, pages| pages.strong_count() > 0);
+        let pages = Arc::default();
+        log_pages.insert(collection.clone(), Arc::downgrade(&pages));
+        pages
     }
 
     /// As [`View::watched_revision`].
@@ -584,32 +587,33 @@ impl Database {
     ///
     /// Errors: among others, memory can't hold it.
     async fn load_whole(&self, collection: &Collection) -> Result<(), StoreError> {
-        let is_required = self.inner.required.contains(collection);
-        let bytes_max = if is_required { usize::MAX } else { self.inner.collection_bytes_max };
-        let is_large = self.inner.view.is_too_large(collection);
-        let was_refused = || self.refused().get(collection).is_some_and(|refused| refused.elapsed() < REFUSED_FOR);
-        if is_large && !is_required {
-            let all = KeyRange::of("");
-            let is_refused = was_refused()
-                || self.inner.store.size_bytes(collection, &all).await?.is_some_and(|bytes| bytes > bytes_max);
-            if is_refused {
-                return self.refuse(collection);
-            }
+        if self.inner.required.contains(collection) {
+            return self.load(collection, usize::MAX).await.map(drop);
         }
-        let is_loaded = self.load(collection, bytes_max).await?;
-        if is_loaded { Ok(()) } else { self.refuse(collection) }
+        self.check_refused(collection)?;
+        let _one_at_a_time = self.inner.measuring.lock().await;
+        self.check_refused(collection)?;
+        let (view, store, begun) = (&self.inner.view, &self.inner.store, Instant::now());
+        let bytes_max = view.loadable_bytes().min(self.inner.collection_bytes_max);
+        let is_large = view.is_too_large(collection);
+        let known_bytes = if is_large { store.size_bytes(collection, &KeyRange::of("")).await? } else { None };
+        if known_bytes.is_none_or(|bytes| bytes <= bytes_max) && self.load(collection, bytes_max).await? {
+            return Ok(());
+        }
+        let until = Instant::now() + REFUSED_FOR.max(begun.elapsed() * REFUSED_TIMES);
+        self.refused().insert(collection.clone(), until);
+        Err(StoreError::NoMemory)
     }
 
     fn refused(&self) -> std::sync::MutexGuard<'_, HashMap<Collection, Instant>> {
         self.inner.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that memory can't hold a collection, unless that was noted lately.
-    fn refuse(&self, collection: &Collection) -> Result<(), StoreError> {
-        let mut refused = self.refused();
-        refused.retain(|_, refused| refused.elapsed() < REFUSED_FOR);
-        refused.entry(collection.clone()).or_insert_with(Instant::now);
-        Err(StoreError::NoMemory)
+    /// Errors: memory could not hold a collection a short time ago.
+    fn check_refused(&self, collection: &Collection) -> Result<(), StoreError> {
+        let (mut refused, now) = (self.refused(), Instant::now());
+        refused.retain(|_, until| *until > now);
+        if refused.contains_key(collection) { Err(StoreError::NoMemory) } else { Ok(()) }
     }
 
     /// Whether some collection is being loaded.
@@ -673,8 +677,8 @@ impl WeakDatabase {
 mod tests {
     use std::path::PathBuf;
 
-    use super::super::Put;
     use super::super::sqlite::fixture;
+    use super::super::{PartReader, Put};
     use super::*;
 
     #[tokio::test]
@@ -729,14 +733,15 @@ mod tests {
         database
     }
 
-    /// Keys, how many bytes their objects have, and the last one if others follow. The memory is given back.
+    /// Keys, how many bytes their objects have, and the next key if others follow. The memory is given back.
     type Read = (Vec<String>, usize, Option<String>);
 
-    async fn read(database: &Database, at: At, range: KeyRange, wanted: PartSize) -> Result<Read, SnapshotError> {
-        let part = database.part(&things(), at, range, wanted).await?;
+    async fn read(database: &Database, at: At, range: KeyRange, size: PartSize) -> Result<Read, SnapshotError> {
+        let request = PartRequest { at, range, size, reader: PartReader::Client(None) };
+        let part = database.part(&things(), request).await?;
         assert!(!part.is_whole());
         let keys = part.objects().map(|stored| stored.key.to_string()).collect();
-        Ok((keys, part.size_bytes(), part.cut_at().map(str::to_owned)))
+        Ok((keys, part.size_bytes(), part.next().map(str::to_owned)))
     }
 
     fn names(keys: &[&str]) -> Vec<String> {
@@ -754,9 +759,9 @@ mod tests {
         let all_large = newest(KeyRange::of("large/"), PartSize::All).await;
         assert!(matches!(all_large, Err(SnapshotError::Store(StoreError::NoMemory))));
         let first = newest(KeyRange::of(""), PartSize::First(4)).await.expect("it fits");
-        assert_eq!(first, (names(&["a/0", "a/1", "a/2", "a/3"]), 400, Some("a/3".to_owned())));
+        assert_eq!(first, (names(&["a/0", "a/1", "a/2", "a/3"]), 400, Some("a/3\0".to_owned())));
         let large = newest(KeyRange::of("large/"), PartSize::First(4)).await.expect("there is room for one");
-        assert_eq!(large, (names(&["large/0"]), LARGE_BYTES, Some("large/0".to_owned())));
+        assert_eq!(large, (names(&["large/0"]), LARGE_BYTES, Some("large/0\0".to_owned())));
 
         let last = newest(KeyRange::of("z/").starting("z/8\0"), PartSize::All).await.expect("it fits");
         assert_eq!(last, (names(&["z/9"]), 100, None));
@@ -781,13 +786,62 @@ mod tests {
         let first = of_z(At::Exact(before), PartSize::First(2)).await.expect("it fits");
         assert_eq!(
             first,
-            (names(&["z/0", "z/1"]), 200, Some("z/10".to_owned())),
+            (names(&["z/0", "z/1"]), 200, Some("z/10\0".to_owned())),
             "up to what was read, which is newer"
         );
 
         database.compact(database.revision()).await.expect("it compacts");
         let gone = of_z(At::Exact(before), PartSize::All).await;
         assert!(matches!(gone, Err(SnapshotError::Expired { .. })));
+        database.close().await;
+    }
+
+    #[tokio::test]
+    async fn exact_pages_are_short_where_much_has_changed_since() {
+        let database = with_a_large_collection("changed-parts").await;
+        for at in 0..10 {
+            write(&database, &format!("other/{at}"), put_of(LARGE_BYTES)).await;
+        }
+        let before = database.revision();
+        for at in 0..10 {
+            write(&database, &format!("large/{at}"), put_of(1)).await;
+        }
+        let mut range = KeyRange::of("large/");
+        let mut seen = Vec::new();
+        loop {
+            let page = read(&database, At::Exact(before), range.clone(), PartSize::First(20)).await;
+            let (keys, bytes, next) = page.expect("it fits");
+            assert_eq!(bytes, keys.len() * LARGE_BYTES);
+            seen.extend(keys);
+            let Some(next) = next else { break };
+            range = range.starting(&next);
+        }
+        assert_eq!(seen, (0..10).map(|at| format!("large/{at}")).collect::<Vec<_>>());
+        database.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_collection_is_not_loaded_beside_those_that_are_watched_and_leave_no_room() {
+        const COUNT: usize = 7;
+        let config = Config { memory: Arc::new(Memory::new(LIMIT_BYTES)), ..Config::memory() };
+        let store = Arc::new(fixture::sqlite("no-room").await);
+        let database = Database::of(store, None, &Location::File(PathBuf::new()), &config).await.expect("it opens");
+        let collections = ["as", "bs"].map(|plural| Collection::new("", plural));
+        for collection in &collections {
+            for at in 0..COUNT {
+                let (key, op) = (at.to_string().into(), put_of(LARGE_BYTES));
+                let write = Write { collection: collection.clone(), key, op, guards: Vec::new() };
+                database.write(write).await.expect("it is written");
+            }
+        }
+        let [watched, other] = &collections;
+        database.snapshot(other, At::Newest).await.expect("it is loaded");
+        let watch = database.watch(watched, database.revision()).await.expect("it is loaded");
+        let refused = database.snapshot(other, At::Newest).await;
+        assert!(matches!(refused, Err(SnapshotError::Store(StoreError::NoMemory))));
+        drop(watch);
+        tokio::time::sleep(REFUSED_FOR).await;
+        database.snapshot(other, At::Newest).await.expect("there is room");
         database.close().await;
     }
 

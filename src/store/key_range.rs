@@ -16,7 +16,7 @@ impl KeyRange {
 
     /// One key.
     pub fn one(key: &str) -> Self {
-        KeyRange { from: key.into(), end: None }.until(key)
+        KeyRange { from: key.into(), end: Some(after(key).into()) }
     }
 
     /// The keys of the range from `start` on.
@@ -24,9 +24,9 @@ impl KeyRange {
         if *start > *self.from { KeyRange { from: start.into(), ..self } } else { self }
     }
 
-    /// The keys of the range up to and including `last`.
-    pub(super) fn until(&self, last: &str) -> Self {
-        KeyRange { from: self.from.clone(), end: Some(after(last).into()) }
+    /// The keys of the range before `end`.
+    pub(super) fn before(self, end: &str) -> Self {
+        KeyRange { end: Some(end.into()), ..self }
     }
 
     /// Whether it has a key.

@@ -3,7 +3,7 @@
 //! Compaction announces itself before it removes anything, so what was read is complete if its beginning has not been
 //! compacted.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use crate::meta::Revision;
@@ -46,17 +46,22 @@ pub(super) async fn read_page(
 /// `present` reverted to its own revision by undoing the changes after it; `None` if they are gone.
 ///
 /// `present` holds the objects of some later moment. A key's state at the revision is the state before its first change
-/// after the revision. If it holds only the objects of a range, so does the result.
-///
-/// Errors: the database; the states before the changes have more than `bytes_max`.
-pub(super) async fn rebuild(
+/// after the revision.
+pub(super) async fn rebuild(view: &View, store: &dyn Store, present: Snapshot) -> Result<Option<Snapshot>, StoreError> {
+    let all = KeyRange::of("");
+    Ok(rebuild_part(view, store, present, (all, usize::MAX)).await?.map(|(snapshot, _)| snapshot))
+}
+
+/// The same where `present` holds only the objects of a range. The states before the changes have about `bytes_max`:
+/// beyond that, the range is cut off before the key that is returned.
+pub(super) async fn rebuild_part(
     view: &View,
     store: &dyn Store,
     mut present: Snapshot,
-    (range, bytes_max): (&KeyRange, usize),
-) -> Result<Option<Snapshot>, StoreError> {
-    let mut bytes = 0_usize;
+    (mut range, bytes_max): (KeyRange, usize),
+) -> Result<Option<(Snapshot, Option<Arc<str>>)>, StoreError> {
     let mut seen: HashSet<Arc<str>> = HashSet::new();
+    let (mut reverted, mut bytes, mut cut) = (BTreeMap::new(), 0_usize, None);
     let mut after = present.revision();
     loop {
         let page = match view.recent(present.collection(), after, PAGE) {
@@ -66,18 +71,27 @@ pub(super) async fn rebuild(
                 None => return Ok(None),
             },
         };
-        for change in page.changes.iter().filter(|change| range.has(&change.object.key)) {
-            if seen.insert(Arc::clone(&change.object.key)) {
-                let previous = change.previous.as_deref();
-                bytes = bytes.saturating_add(previous.map_or(0, |previous| previous.bytes.len()));
-                if bytes > bytes_max {
-                    return Err(StoreError::NoMemory);
-                }
-                present.take_back(change);
+        for change in page.changes {
+            let key = &change.object.key;
+            if !range.has(key) || !seen.insert(Arc::clone(key)) {
+                continue;
+            }
+            present.take_back(&change);
+            let its_bytes = change.previous.as_ref().map_or(0, |previous| previous.bytes.len());
+            bytes = bytes.saturating_add(its_bytes);
+            if bytes_max < usize::MAX {
+                reverted.insert(Arc::clone(key), its_bytes);
+            }
+            while bytes > bytes_max && reverted.len() > 1 {
+                let Some((last, its_bytes)) = reverted.pop_last() else { break };
+                bytes = bytes.saturating_sub(its_bytes);
+                present.cut(&last);
+                range = range.before(&last);
+                cut = Some(last);
             }
         }
         if page.last {
-            return Ok(Some(present));
+            return Ok(Some((present, cut)));
         }
         after = page.end;
     }

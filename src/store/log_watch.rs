@@ -2,8 +2,10 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use crate::memory::{Full, Memory, Reservation};
 use crate::meta::Revision;
@@ -16,6 +18,8 @@ use super::{Change, StoreError, Stored};
 
 /// How much is taken from memory at a time. So little counts as part of the watch.
 const RECENT_PAGE: PageMax = PageMax { bytes: 8 << 10, ..PAGE };
+/// How often a watch of a collection that does not change moves on, so that the log need not reach back to where it began.
+const ADVANCE_EVERY: Duration = Duration::from_secs(60);
 /// What changes from the database take with their events, unless there is a single large one.
 const LOG_BYTES: usize = 2 * PAGE.bytes;
 
@@ -98,15 +102,8 @@ impl LogWatch {
         if !self.waiting.is_empty() {
             return self.seen;
         }
-        let Some(source) = &mut self.source else { return self.seen };
-        match source.unchanged_until() {
-            Some(end) => {
-                // The log need not reach back further.
-                source.position = source.position.max(end);
-                self.seen.max(end)
-            }
-            None => self.seen,
-        }
+        let progress = self.source.as_mut().and_then(ChangeSource::advance);
+        self.seen.max(progress.unwrap_or_default())
     }
 
     /// Whether every change was handed out, as far as that is known without looking for changes.
@@ -142,9 +139,18 @@ impl LogWatch {
             }
             self.held = None;
             let source = self.source.as_mut()?;
-            if source.is_read_out && source.changed.changed().await.is_err() {
-                self.source = None;
-                return None;
+            if source.is_read_out {
+                match timeout(ADVANCE_EVERY, source.changed.changed()).await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(_)) => {
+                        self.source = None;
+                        return None;
+                    }
+                    Err(_) => {
+                        source.advance();
+                        continue;
+                    }
+                }
             }
             source.is_read_out = false;
             // Marked as seen before reading: a change after this wakes the watch again.
@@ -166,13 +172,12 @@ impl ChangeSource {
         self.is_read_out && matches!(self.changed.has_changed(), Ok(false))
     }
 
-    /// The newest revision, if the collection has not changed after the position.
-    fn unchanged_until(&self) -> Option<Revision> {
-        let CollectionLog { view, collection, .. } = &self.log;
-        match view.recent(collection, self.position, RECENT_PAGE) {
-            Some(page) => page.changes.is_empty().then_some(page.end),
-            None => view.unchanged_until(collection, self.position),
-        }
+    /// Moves on to the newest revision, which is returned, if the collection has not changed since the position: the log
+    /// need not reach back further.
+    fn advance(&mut self) -> Option<Revision> {
+        let end = self.log.view.unchanged_until(&self.log.collection, self.position)?;
+        self.position = end;
+        Some(end)
     }
 
     /// The next changes; `None` if they are gone, or if the database or the memory is. Cancel-safe.
@@ -199,18 +204,29 @@ impl ChangeSource {
         Ok(HeldPage { page, held })
     }
 
-    /// Changes from the database, which this watch has alone.
+    /// Changes from the database. Watches share a large one and its memory.
     async fn read_page(&mut self) -> Result<HeldPage, NoPage> {
         loop {
             let held = match &self.client {
-                Some(client) => Some(Arc::new(client.reserve(client.log_bytes).await?)),
+                Some(client) => Some(client.reserve(client.log_bytes).await?),
                 None => None,
             };
             let page = self.log.read_page(self.position, &self.changed).await?.ok_or(NoPage::Gone)?;
-            let Some(client) = &mut self.client else { return Ok(HeldPage { page, held }) };
+            let Some(client) = &mut self.client else { return Ok(HeldPage { page, held: None }) };
+            let large = match page.changes.as_slice() {
+                [change] if change.size_bytes() > RECENT_PAGE.bytes => Some(Arc::clone(change)),
+                _ => None,
+            };
+            if let Some(shared) = large.as_ref().and_then(|change| change.reserved()) {
+                return Ok(HeldPage { page, held: Some(shared) });
+            }
             let bytes = page.changes.iter().map(|change| held_bytes(change)).sum();
             let reserved = std::mem::replace(&mut client.log_bytes, LOG_BYTES.max(bytes));
             if bytes <= reserved {
+                let held = match (large, held) {
+                    (Some(change), Some(held)) => Some(change.keep_reserved(held)),
+                    (_, held) => held.map(Arc::new),
+                };
                 return Ok(HeldPage { page, held });
             }
             // A single large change: it is read again once there is memory for it.

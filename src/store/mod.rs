@@ -107,11 +107,11 @@ pub use held::{HandOut, Revocable, TakenBack};
 pub use interned::interned;
 pub use key_range::KeyRange;
 pub use log_watch::LogWatch;
-pub use part::{CollectionPart, PartSize};
+pub use part::{CollectionPart, PartReader, PartRequest, PartSize};
 pub use postgres::PostgresUrl;
 pub use signature::Signature;
 pub use snapshot::Snapshot;
-pub use storage::{Pages, Storage};
+pub use storage::{PAGE_OBJECTS, Pages, Storage};
 pub use stored::{Change, Stored};
 pub use view::PageEnd;
 
@@ -325,6 +325,12 @@ pub enum SnapshotError {
     Store(StoreError),
 }
 
+impl From<StoreError> for SnapshotError {
+    fn from(error: StoreError) -> Self {
+        SnapshotError::Store(error)
+    }
+}
+
 /// Why changes can't be followed.
 #[derive(Clone, Debug)]
 pub enum WatchError {
@@ -366,8 +372,10 @@ pub enum StoreError {
     NoSpace,
     /// The collections that all requests depend on have reached their part of the memory limit.
     NoSpaceForRequired,
-    /// A collection is larger than the process may hold in memory. Its objects can be read one by one.
+    /// A collection, or the part of it that is asked for, is larger than the process may hold in memory.
     NoMemory,
+    /// Others have the memory for such parts at the moment.
+    NoMemoryNow,
     /// The file is not a database any more: nothing is written to it.
     Malformed,
     /// The file may be read only.
@@ -413,6 +421,7 @@ impl fmt::Display for StoreError {
                 "etcdserver: mvcc: database space exceeded: definitions, namespaces, roles and others that all requests \
                  depend on have taken an eighth of --memory-limit",
             ),
+            StoreError::NoMemoryNow => out.write_str("there is no memory for the objects at the moment"),
             StoreError::NoMemory => out.write_str(
                 "the collection is too large for the memory that the server may use (--memory-limit): ask for it in pages, or \
                  for a small namespace",
@@ -446,6 +455,7 @@ impl Error for StoreError {
             | StoreError::NoSpace
             | StoreError::NoSpaceForRequired
             | StoreError::NoMemory
+            | StoreError::NoMemoryNow
             | StoreError::Malformed
             | StoreError::ReadOnly
             | StoreError::Name(_)

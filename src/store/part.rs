@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
-use crate::memory::Reservation;
+use crate::memory::{Full, Memory, Reservation};
 use crate::meta::Revision;
 
-use super::Stored;
-use super::key_range::KeyRange;
+use super::key_range::{self, KeyRange};
 use super::page_max::PageMax;
 use super::snapshot::Snapshot;
+use super::{At, Stored};
 
 /// How many bytes a page has at most, unless it has a single object.
-const PAGE_BYTES: usize = 4 << 20;
+pub(super) const PAGE_BYTES: usize = 4 << 20;
+/// How many bytes may be added to a range between when it is measured and read.
+const ADDED_BYTES: usize = 64 << 10;
 /// What an object takes in memory beside its text, in bytes.
 const OBJECT_BYTES: usize = 400;
 
@@ -26,22 +28,22 @@ pub(super) struct ReadPart {
 }
 
 impl ReadPart {
-    /// The last key, if others of the range follow.
-    pub fn last_of_cut(&self) -> Option<Arc<str>> {
-        self.objects.last().filter(|_| self.is_cut).map(|last| Arc::clone(&last.key))
+    /// The first key that it does not reach, if others of the range follow.
+    pub fn next(&self) -> Option<String> {
+        self.objects.last().filter(|_| self.is_cut).map(|last| key_range::after(&last.key))
     }
 }
 
 /// Takes objects, in the order of their keys, until they are as many as a part may have.
-pub(super) struct PartReader {
+pub(super) struct PartRows {
     max: PageMax,
     bytes: usize,
     pub objects: Vec<Arc<Stored>>,
 }
 
-impl PartReader {
+impl PartRows {
     pub fn new(max: PageMax) -> Self {
-        PartReader { max, bytes: 0, objects: Vec::new() }
+        PartRows { max, bytes: 0, objects: Vec::new() }
     }
 
     /// Takes the next object; `None` if the part has enough. There is always room for one.
@@ -52,6 +54,14 @@ impl PartReader {
     }
 }
 
+/// What is read where a collection is too large for memory.
+pub struct PartRequest<'r> {
+    pub at: At,
+    pub range: KeyRange,
+    pub size: PartSize,
+    pub reader: PartReader<'r>,
+}
+
 /// How much of a range is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartSize {
@@ -60,14 +70,34 @@ pub enum PartSize {
     First(usize),
 }
 
+/// Who reads a part, and so whose memory it takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartReader<'r> {
+    /// A client; `None` if its share is not limited.
+    Client(Option<&'r str>),
+    /// A request that is checked against it, and has memory for its own work.
+    Check,
+}
+
+impl PartReader<'_> {
+    pub(super) async fn reserve(self, memory: &Memory, bytes: usize) -> Result<Reservation, Full> {
+        match self {
+            PartReader::Client(user) => memory.for_part(user, bytes).await,
+            PartReader::Check => memory.for_listed(bytes).await,
+        }
+    }
+}
+
 impl PartSize {
     /// How much is read, where all of the range has so many bytes, or that is not known; `None` if that is more than the
     /// maximum.
     pub(super) fn max(self, bytes: Option<usize>, bytes_max: usize) -> Option<PageMax> {
         match self {
             PartSize::All => {
+                // Others may write until it is read.
+                let more = |bytes: usize| (bytes + bytes / 4 + ADDED_BYTES).min(bytes_max);
                 let bytes = bytes.unwrap_or(bytes_max);
-                (bytes <= bytes_max).then_some(PageMax { changes: usize::MAX, bytes })
+                (bytes <= bytes_max).then(|| PageMax { changes: usize::MAX, bytes: more(bytes) })
             }
             PartSize::First(objects) => Some(PageMax { changes: objects, bytes: PAGE_BYTES.min(bytes_max) }),
         }
@@ -88,34 +118,39 @@ pub struct CollectionPart {
     range: KeyRange,
     extent: PartExtent,
     /// The memory of what this part has alone.
-    _reserved: Option<Reservation>,
+    reserved: Option<Reservation>,
 }
 
 enum PartExtent {
     Collection,
     Range,
-    /// The range up to and including this key; others follow.
-    Until(Arc<str>),
+    /// The range before this key, from which on others follow.
+    Before(Box<str>),
 }
 
 impl CollectionPart {
     pub(super) fn whole(snapshot: Snapshot, range: KeyRange) -> Self {
-        CollectionPart { snapshot, range, extent: PartExtent::Collection, _reserved: None }
+        CollectionPart { snapshot, range, extent: PartExtent::Collection, reserved: None }
     }
 
-    /// `last` is the last key of the range that was read, if others follow.
-    pub(super) fn read(snapshot: Snapshot, (range, last): (KeyRange, Option<Arc<str>>), reserved: Reservation) -> Self {
-        let extent = last.map_or(PartExtent::Range, PartExtent::Until);
-        CollectionPart { snapshot, range, extent, _reserved: Some(reserved) }
+    /// `next` is the first key that was not read, if others of the range follow.
+    pub(super) fn read(snapshot: Snapshot, (range, next): (KeyRange, Option<Box<str>>), reserved: Reservation) -> Self {
+        let extent = next.map_or(PartExtent::Range, PartExtent::Before);
+        CollectionPart { snapshot, range, extent, reserved: Some(reserved) }
     }
 
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
     }
 
-    /// The snapshot alone, for a reader whose memory is counted elsewhere.
-    pub fn into_snapshot(self) -> Snapshot {
-        self.snapshot
+    /// The snapshot, and the memory that is reserved for what it has alone.
+    pub fn into_snapshot(self) -> (Snapshot, Option<Reservation>) {
+        (self.snapshot, self.reserved)
+    }
+
+    /// Takes over the memory that is reserved for it.
+    pub fn take_reserved(&mut self) -> Option<Reservation> {
+        self.reserved.take()
     }
 
     /// Whether the snapshot has all objects of the collection, which others share.
@@ -123,10 +158,10 @@ impl CollectionPart {
         matches!(self.extent, PartExtent::Collection)
     }
 
-    /// The key of the range after which others follow that are not in the snapshot.
-    pub fn cut_at(&self) -> Option<&str> {
+    /// The key from which on others of the range follow that are not in the snapshot.
+    pub fn next(&self) -> Option<&str> {
         match &self.extent {
-            PartExtent::Until(last) => Some(last),
+            PartExtent::Before(next) => Some(next),
             PartExtent::Collection | PartExtent::Range => None,
         }
     }

@@ -8,8 +8,8 @@ use imbl::ordmap::DiffItem;
 use crate::meta::Revision;
 use crate::work;
 
-use super::key_range::{KeyRange, end_of};
-use super::objects::Objects;
+use super::key_range::KeyRange;
+use super::objects::{Held, Objects};
 use super::{Change, Collection, Signature, Stored};
 
 /// The objects of a collection at one revision.
@@ -41,28 +41,30 @@ impl Snapshot {
     /// The objects of [`Snapshot::range`] that may have the labels of a signature; others are skipped without looking
     /// at them.
     pub fn range_of(&self, prefix: &str, start: Option<&str>, labels: Signature) -> impl Iterator<Item = &Arc<Stored>> {
-        let from = start.filter(|start| *start > prefix).unwrap_or(prefix);
-        let end = end_of(prefix);
-        let end = end.as_deref().filter(|end| *end > from).map_or(Bound::Unbounded, Bound::Excluded);
-        let held = self.objects.range::<(Bound<&str>, Bound<&str>), str>((Bound::Included(from), end));
-        held.map(|(_, held)| held)
-            .filter(move |held| {
-                work::step();
-                held.may_have(labels)
-            })
-            .map(Deref::deref)
+        let range = start.into_iter().fold(KeyRange::of(prefix), KeyRange::starting);
+        self.held(&range).filter(move |held| held.may_have(labels)).map(Deref::deref)
     }
 
     /// The objects of a range of keys, in byte order.
-    pub(super) fn within(&self, range: &KeyRange) -> impl Iterator<Item = &Arc<Stored>> {
+    pub(super) fn within<'s>(&'s self, range: &KeyRange) -> impl Iterator<Item = &'s Arc<Stored>> + use<'s> {
+        self.held(range).map(Deref::deref)
+    }
+
+    fn held<'s>(&'s self, range: &KeyRange) -> impl Iterator<Item = &'s Held> + use<'s> {
         // A range may be empty, and then end before it begins.
         let is_empty = range.end().is_some_and(|end| end <= range.from());
         let end = range.end().filter(|_| !is_empty).map_or(Bound::Unbounded, Bound::Excluded);
         let held = self.objects.range::<(Bound<&str>, Bound<&str>), str>((Bound::Included(range.from()), end));
         held.take_while(move |_| !is_empty).map(|(_, held)| {
             work::step();
-            &**held
+            held
         })
+    }
+
+    /// Drops the objects from the key `start` on.
+    pub(super) fn cut(&mut self, start: &str) {
+        let (before, _) = self.objects.split(start);
+        self.objects = before;
     }
 
     /// Whether it holds the same objects in the same states as `other`; fast, and without false positives.

@@ -25,15 +25,14 @@ use crate::clock::Clock;
 use crate::work;
 
 use super::database::Database;
-use super::key_range;
 use super::{
     At, Collection, CollectionPart, Committed, Config, Feed, Guard, HandOut, KeyRange, Location, LogWatch, Moment, Op,
-    PageEnd, PartSize, Revocable, Snapshot, SnapshotError, StoreCounts, StoreError, Stored, WatchError, Write,
-    WriteError, open,
+    PageEnd, PartReader, PartRequest, PartSize, Revocable, Snapshot, SnapshotError, StoreCounts, StoreError, Stored,
+    WatchError, Write, WriteError, open,
 };
 
-/// How many objects are read at a time where all are read page by page.
-const PAGE_OBJECTS: usize = 1_000;
+/// How many objects the server itself reads at a time of a collection that is too large for memory.
+pub const PAGE_OBJECTS: usize = 1_000;
 
 /// Every database that objects are kept in. Cheap to clone.
 #[derive(Clone)]
@@ -258,14 +257,8 @@ impl Storage {
     /// The objects of a collection at one revision, or those of a range of keys if the collection is too large for memory.
     ///
     /// Errors: among others, memory can't hold those of the range, though all of them are wanted.
-    pub async fn part(
-        &self,
-        collection: &Collection,
-        at: At,
-        range: KeyRange,
-        wanted: PartSize,
-    ) -> Result<CollectionPart, SnapshotError> {
-        self.databases.of(collection).part(collection, at, range, wanted).await
+    pub async fn part(&self, collection: &Collection, of: PartRequest<'_>) -> Result<CollectionPart, SnapshotError> {
+        self.databases.of(collection).part(collection, of).await
     }
 
     /// The newest objects of a collection whose keys begin with a prefix, page by page if the collection is too large for
@@ -431,9 +424,10 @@ impl<'s> Pages<'s> {
     /// The next page; `None` after the last.
     pub async fn next(&mut self) -> Result<Option<CollectionPart>, SnapshotError> {
         let Some(range) = self.rest.take() else { return Ok(None) };
-        let wanted = PartSize::First(PAGE_OBJECTS);
-        let part = self.storage.part(self.collection, At::Newest, range.clone(), wanted).await?;
-        self.rest = part.cut_at().map(|last| range.starting(&key_range::after(last)));
+        let size = PartSize::First(PAGE_OBJECTS);
+        let request = PartRequest { at: At::Newest, range: range.clone(), size, reader: PartReader::Client(None) };
+        let part = self.storage.part(self.collection, request).await?;
+        self.rest = part.next().map(|next| range.starting(next));
         Ok(Some(part))
     }
 }

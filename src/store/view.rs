@@ -48,6 +48,13 @@ pub(super) struct ViewMax {
     pub held_bytes: usize,
 }
 
+impl ViewMax {
+    /// How many bytes all collections may have that stay because they are watched.
+    fn together_bytes(self) -> usize {
+        self.object_bytes.saturating_add(self.collection_bytes)
+    }
+}
+
 #[cfg(test)]
 impl ViewMax {
     pub const ENDLESS: ViewMax =
@@ -231,9 +238,8 @@ impl View {
         let dropped = state.forget_unread(others_max, spared);
         state.object_bytes += loaded.object_bytes;
         state.collections.insert(collection.clone(), CollectionState::Loaded(loaded));
-        let watched = state.forget_watched(self.max);
         drop(state);
-        drop((dropped, watched));
+        drop(dropped);
     }
 
     /// Forgets a collection that could not be loaded.
@@ -493,20 +499,25 @@ impl View {
         state.followed.entry(collection.clone()).or_insert_with(|| watch::Sender::new(revision)).subscribe()
     }
 
-    /// The newest revision, if a collection that is followed has not changed after `position`.
+    /// The newest revision, if a collection that is watched has not changed after `position`.
     pub fn unchanged_until(&self, collection: &Collection, position: Revision) -> Option<Revision> {
         let state = self.read();
-        let changed = state.followed.get(collection)?;
-        (*changed.borrow() <= position).then_some(state.revision)
+        let changed = state.changed(collection)?;
+        (*changed.borrow() <= position).then(|| state.revision.max(position))
+    }
+
+    /// How many bytes a collection may have that is loaded beside those that can't be dropped.
+    pub fn loadable_bytes(&self) -> usize {
+        let state = self.read();
+        let kept = state.loaded().filter(|(_, loaded)| loaded.is_watched() || loaded.is_required);
+        let kept_bytes = kept.map(|(_, loaded)| loaded.object_bytes).sum();
+        self.max.together_bytes().saturating_sub(kept_bytes)
     }
 
     /// The newest change of a collection that somebody watches; `None` if nobody does.
     pub fn watched_revision(&self, collection: &Collection) -> Option<Revision> {
         let state = self.read();
-        let changed = match state.collections.get(collection) {
-            Some(CollectionState::Loaded(loaded)) => &loaded.changed,
-            _ => state.followed.get(collection)?,
-        };
+        let changed = state.changed(collection)?;
         (changed.receiver_count() > 0).then(|| *changed.borrow())
     }
 
@@ -598,6 +609,14 @@ impl ViewState {
         self.last_read_large(max).filter(|last_read| self.held.would_take_back(last_read, self.bytes_of(last_read)))
     }
 
+    /// The newest change of a collection that is loaded or followed.
+    fn changed(&self, collection: &Collection) -> Option<&watch::Sender<Revision>> {
+        match self.collections.get(collection) {
+            Some(CollectionState::Loaded(loaded)) => Some(&loaded.changed),
+            _ => self.followed.get(collection),
+        }
+    }
+
     /// How many bytes a collection has, if it is loaded.
     fn bytes_of(&self, collection: &Collection) -> usize {
         match self.collections.get(collection) {
@@ -630,13 +649,15 @@ impl ViewState {
     fn forget_watched(&mut self, max: ViewMax) -> Vec<Dropped> {
         let mut dropped = Vec::new();
         while self.object_bytes > max.collection_bytes {
-            let is_over = self.object_bytes > max.object_bytes.saturating_add(max.collection_bytes);
+            let is_over = self.object_bytes > max.together_bytes();
             let droppable = self.loaded().filter(|(_, loaded)| {
                 loaded.is_watched() && !loaded.is_required && (is_over || loaded.object_bytes > max.collection_bytes)
             });
             let largest = droppable.max_by_key(|(_, loaded)| loaded.object_bytes);
             let Some(largest) = largest.map(|(collection, _)| collection.clone()) else { break };
-            self.too_large.insert(largest.clone());
+            if self.bytes_of(&largest) > max.object_bytes {
+                self.too_large.insert(largest.clone());
+            }
             dropped.extend(self.remove(&largest));
         }
         dropped

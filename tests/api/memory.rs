@@ -193,6 +193,9 @@ fn a_collection_that_memory_can_not_hold_is_read_in_pages_and_by_namespace() {
         let told = answer.json()["message"].as_str().unwrap_or_default().to_owned();
         assert!(told.contains("the collection is too large for the memory"), "{told}");
     }
+    // After this, client-go lists in pages.
+    let initial = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+    assert_eq!(get(&format!("/api/v1/configmaps?{initial}")).status, 422);
     let one = get(&format!("{FULL}/map-007"));
     assert_eq!((one.status, one.json()["data"]["text"].as_str().map(str::len)), (200, Some(TEXT_BYTES)));
     let named = get(&format!("{FULL}?fieldSelector=metadata.name=map-007")).json();

@@ -8,8 +8,8 @@ use futures_util::future::join_all;
 use kubeskiff::memory::Memory;
 use kubeskiff::meta::Revision;
 use kubeskiff::store::{
-    At, Collection, Committed, Config, Feed, Guard, Moment, Op, SnapshotError, Storage, StoreError, Stored, WatchError,
-    Write, WriteError,
+    At, Collection, Committed, Config, Feed, Guard, KeyRange, Moment, Op, PartReader, PartRequest, PartSize,
+    SnapshotError, Storage, StoreError, Stored, WatchError, Write, WriteError,
 };
 
 use super::{Database, State, contents, crontabs, delete, expired, newest, next, put, write};
@@ -107,6 +107,7 @@ conformance! {
         the_first_value_under_a_name_stays,
         a_collection_that_is_loaded_amid_writes_misses_none,
         a_collection_that_memory_can_not_hold_is_not_loaded,
+        parts_of_a_collection_that_memory_can_not_hold_are_read,
     ],
 }
 
@@ -131,8 +132,61 @@ async fn a_collection_that_memory_can_not_hold_is_not_loaded(database: Database)
     for at in LEFT..OBJECTS {
         write(&storage, delete(&format!("{at}"), &[])).await;
     }
-    let snapshot = storage.snapshot(&crontabs(), At::Newest).await.expect("it is small now");
+    // It is measured again after a second.
+    let snapshot = loop {
+        match storage.snapshot(&crontabs(), At::Newest).await {
+            Err(SnapshotError::Store(StoreError::NoMemory)) => tokio::time::sleep(Duration::from_millis(100)).await,
+            snapshot => break snapshot.expect("it is small now"),
+        }
+    };
     assert_eq!(snapshot.len(), LEFT);
+}
+
+async fn parts_of_a_collection_that_memory_can_not_hold_are_read(database: Database) {
+    let text = "x".repeat(1 << 20);
+    let storage = database.open().await;
+    for at in 0..20 {
+        write(&storage, put(&format!("large/{at:02}"), &text, &[Guard::Absent])).await;
+    }
+    for name in ["b", "a", "ab", "a-b", "c"] {
+        write(&storage, put(&format!("ns/{name}"), "1", &[Guard::Absent])).await;
+    }
+    write(&storage, put("ns0/a", "1", &[Guard::Absent])).await;
+    storage.close().await;
+    let memory = Arc::new(Memory::new(32 << 20));
+    let storage = database.open_as(Config { memory, ..Config::memory() }).await;
+    let read = async |at: At, range: KeyRange, size: PartSize| {
+        let request = PartRequest { at, range, size, reader: PartReader::Client(None) };
+        let part = storage.part(&crontabs(), request).await.expect("it reads");
+        let keys: Vec<String> = part.objects().map(|stored| stored.key.to_string()).collect();
+        (keys, part.next().map(str::to_owned))
+    };
+    let keys = |names: &[&str]| -> Vec<String> { names.iter().map(|name| format!("ns/{name}")).collect() };
+    let of_ns = || KeyRange::of("ns/");
+    let all = (keys(&["a", "a-b", "ab", "b", "c"]), None);
+    assert_eq!(read(At::Newest, of_ns(), PartSize::All).await, all);
+    let first = (keys(&["a", "a-b"]), Some("ns/a-b\0".to_owned()));
+    assert_eq!(read(At::Newest, of_ns(), PartSize::First(2)).await, first);
+    let rest = (keys(&["ab", "b", "c"]), None);
+    assert_eq!(read(At::Newest, of_ns().starting("ns/a-b\0"), PartSize::First(3)).await, rest);
+    assert_eq!(read(At::Newest, of_ns().starting("ns/ab"), PartSize::First(3)).await, rest);
+    assert_eq!(read(At::Newest, KeyRange::one("ns/a"), PartSize::All).await, (keys(&["a"]), None));
+    assert_eq!(read(At::Newest, KeyRange::of("none/"), PartSize::All).await, (Vec::new(), None));
+    // In the database, the range after the last namespace has no end.
+    let (large, next) = read(At::Newest, KeyRange::of("").starting("ns/c"), PartSize::First(9)).await;
+    assert_eq!((large, next), (vec!["ns/c".to_owned(), "ns0/a".to_owned()], None));
+    let (large, next) = read(At::Newest, KeyRange::of(""), PartSize::First(9)).await;
+    assert_eq!((large, next), (vec!["large/00".to_owned()], Some("large/00\0".to_owned())));
+
+    let before = storage.revision(&crontabs());
+    write(&storage, delete("ns/a", &[])).await;
+    write(&storage, put("ns/bb", "1", &[Guard::Absent])).await;
+    assert_eq!(read(At::Exact(before), of_ns(), PartSize::All).await, all);
+    assert_eq!(read(At::Newest, of_ns(), PartSize::All).await.0, keys(&["a-b", "ab", "b", "bb", "c"]));
+    let mut watch = storage.watch(&crontabs(), before).await.expect("the log is there");
+    let changes =
+        [watch.next().await, watch.next().await].map(|change| change.expect("it goes on").object.key.to_string());
+    assert_eq!(changes, ["ns/a", "ns/bb"]);
 }
 
 async fn a_write_is_visible_when_it_is_acknowledged(database: Database) {

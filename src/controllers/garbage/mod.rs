@@ -40,7 +40,7 @@ use crate::object;
 use crate::registry::{
     DeleteRequest, FieldValidation, PatchRequest, PatchType, Registry, Subresource, Target, Warnings,
 };
-use crate::store::{At, ChangeEvent, Collection, Moment, StoreError, Stored};
+use crate::store::{ChangeEvent, Collection, Moment, StoreError, Stored};
 use crate::value::{Value, json};
 use crate::work;
 
@@ -345,13 +345,18 @@ impl Garbage {
             }
         }
         for (collection, mut uids) in unknown {
-            let snapshot = self.registry.storage.snapshot(collection, At::Newest).await;
-            let snapshot = snapshot.map_err(|_| Status::internal_error("owners can't be read"))?;
-            for stored in snapshot.range("", None) {
-                let Some(uid) = uids.take(&*stored.uid) else { continue };
-                let place = Presence::At(Arc::new(Id { collection: collection.clone(), key: Arc::clone(&stored.key) }));
-                self.graph().found(uid, place.clone());
-                places.insert(uid, place);
+            let mut pages = self.registry.storage.pages(collection, "");
+            let unreadable = |_| Status::internal_error("owners can't be read");
+            while !uids.is_empty()
+                && let Some(page) = pages.next().await.map_err(unreadable)?
+            {
+                for stored in page.objects() {
+                    let Some(uid) = uids.take(&*stored.uid) else { continue };
+                    let place =
+                        Presence::At(Arc::new(Id { collection: collection.clone(), key: Arc::clone(&stored.key) }));
+                    self.graph().found(uid, place.clone());
+                    places.insert(uid, place);
+                }
             }
             uids.into_iter().for_each(|uid| self.graph().found(uid, Presence::NotFound));
         }

@@ -37,7 +37,7 @@ pub(super) async fn delete_collection(
     // The warnings about the deletion come before the collection is read.
     warn_of_orphans(target, &deletion, &mut warnings);
     if takes_no_pages(&list, target, &request.fields) {
-        request.limit = 0;
+        (request.limit, request.limit_if_large) = (0, 0);
     }
     let page = match list_at(&list, target, &request.fields) {
         Ok(at) => {
@@ -47,5 +47,7 @@ pub(super) async fn delete_collection(
         Err(status) => Err(status),
     };
     exchange.warn(warnings);
-    answer_page(app, exchange, target, format, &shape, page?).await
+    let mut page = page?;
+    page.reserved.take().into_iter().for_each(|reserved| exchange.hold(reserved));
+    answer_page(app, exchange, target, format, &shape, page).await
 }

@@ -1,6 +1,7 @@
 //! GET of a collection.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::Response;
@@ -55,7 +56,8 @@ pub(super) async fn list(app: &App, exchange: &Exchange, target: &Target) -> Res
     {
         request.at = ListAt::Exact(past);
     }
-    let page = app.registry.list(target, &request).await?;
+    let mut page = app.registry.list(target, &request).await?;
+    page.reserved.take().into_iter().for_each(|reserved| exchange.hold(reserved));
     answer_page(app, exchange, target, format, &shape, page).await
 }
 
@@ -117,7 +119,8 @@ pub(super) fn list_options(exchange: &Exchange, target: &Target) -> Result<(List
         }
     };
     let limit = usize::try_from(options.limit).unwrap_or_default();
-    Ok((options, ListRequest { at: ListAt::Newest, limit, limit_if_large: limit, labels, fields }))
+    let user = exchange.limited_user().map(Arc::from);
+    Ok((options, ListRequest { at: ListAt::Newest, limit, limit_if_large: limit, user, labels, fields }))
 }
 
 /// The target of a list in all namespaces, in the one namespace that its field selector names, if it names one.

@@ -10,13 +10,16 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, Sleep, interval_at, sle
 
 use crate::crd::ServedVersion;
 use crate::memory::{Full, Reservation};
-use crate::meta::{Revision, Status};
-use crate::store::{self, At, Encoded, HandOut, Revocable, Snapshot, Stored, TakenBack, WatchError};
+use crate::meta::{Revision, Status, field};
+use crate::store::{
+    self, At, CollectionPart, Encoded, HandOut, PartReader, Revocable, Snapshot, SnapshotError, StoreError, Stored,
+    TakenBack, WatchError,
+};
 use crate::value::json;
 use crate::work;
 
 use super::derive::Undecodable;
-use super::list::{ListRequest, key_prefix, split_key};
+use super::list::{ListRequest, key_prefix, list_failed, split_key};
 use super::selection::Selection;
 use super::{Registry, Target, store_failed};
 
@@ -302,15 +305,17 @@ impl Registry {
                 if let Err(too_large) = self.wait_for(&target.resource, revision).await {
                     waiting.push_back(WatchEvent::Error(too_large));
                 }
-                let part = self.part(target, At::Newest).await?;
-                // Of those of others, all are in memory anyway.
+                let part = self.initial_part(target, request, At::Newest).await?;
+                // Of a whole collection, all are in memory anyway.
                 let bytes = (!part.is_whole()).then(|| part.size_bytes());
-                let objects = InitialObjects::new(part.into_snapshot(), key_prefix(target));
+                let (snapshot, _reserved) = part.into_snapshot();
+                let objects = InitialObjects::new(snapshot, key_prefix(target));
                 let initial = self.initial(target, request, objects, bytes);
                 Ok((initial.revision, Some(initial)))
             }
             Start::Past(revision) => {
-                let snapshot = self.part(target, At::Exact(revision)).await?.into_snapshot();
+                let part = self.initial_part(target, request, At::Exact(revision)).await?;
+                let (snapshot, _reserved) = part.into_snapshot();
                 let bytes = snapshot.range("", None).map(|stored| stored.bytes.len()).sum();
                 let objects = InitialObjects::new(snapshot, key_prefix(target));
                 Ok((revision, Some(self.initial(target, request, objects, Some(bytes)))))
@@ -318,6 +323,20 @@ impl Registry {
             Start::After(revision) => Ok((revision, None)),
             Start::Now => Ok((self.storage.revision(&target.resource.collection), None)),
         }
+    }
+
+    /// The objects that a watch begins with.
+    async fn initial_part(&self, target: &Target, request: &WatchRequest, at: At) -> Result<CollectionPart, Status> {
+        let part = self.part(target, at, PartReader::Client(request.user.as_deref())).await;
+        part.map_err(|error| match error {
+            // With 429 client-go would ask for the same again; with this it lists, in pages.
+            SnapshotError::Store(error @ StoreError::NoMemory) if request.marks_initial_end && request.bookmarks => {
+                let detail = format!("sendInitialEvents is forbidden for this collection: {error}");
+                let error = field::Error::forbidden(&field::Path::new("sendInitialEvents"), &detail);
+                Status::invalid("meta.k8s.io", "ListOptions", "", &error.into())
+            }
+            error => list_failed(&target.resource.collection, error),
+        })
     }
 
     /// Objects as a client that may be slow gets them; `bytes` is their size, if they are not the present ones.

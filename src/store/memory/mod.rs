@@ -26,7 +26,7 @@ use super::key_range::KeyRange;
 use super::leases::Leases;
 use super::objects::Objects;
 use super::page_max::PageMax;
-use super::part::{PartReader, ReadPart};
+use super::part::{PartRows, ReadPart};
 use super::rows::Scanned;
 use super::snapshot::Snapshot;
 use super::{Collection, StoreError, Stored, Write};
@@ -157,7 +157,7 @@ impl Store for InMemory {
     async fn read_part(&self, collection: &Collection, range: &KeyRange, max: PageMax) -> Result<ReadPart, StoreError> {
         let state = self.read();
         let (objects, revision) = (state.objects(collection), state.current);
-        let mut reader = PartReader::new(max);
+        let mut reader = PartRows::new(max);
         let whole = Snapshot { collection: collection.clone(), objects, revision };
         let is_cut = whole.within(range).any(|stored| reader.take(Arc::clone(stored)).is_none());
         Ok(ReadPart { objects: reader.objects, revision, is_cut })

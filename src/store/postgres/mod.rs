@@ -61,7 +61,7 @@ use super::batch::WriteOutcome;
 use super::key_range::KeyRange;
 use super::objects::{Objects, by_key};
 use super::page_max::PageMax;
-use super::part::{PartReader, ReadPart};
+use super::part::{PartRows, ReadPart};
 use super::rows::DELETE;
 use super::rows::Scanned;
 use super::rows::{
@@ -195,6 +195,25 @@ impl Postgres {
     }
 }
 
+/// A statement about the live objects of a collection in a range of keys, with the parameters of [`bind_range`]: one text
+/// for ranges with an end and one for others, so that either is found by the index.
+macro_rules! in_range {
+    ($range:expr, $before:literal, $after:literal) => {
+        match $range.end() {
+            Some(_) => concat!(
+                $before,
+                "o.resource = $1 AND o.key >= $2 AND (NOT $3 OR o.key <> $2) AND o.key <= $4 AND (NOT $5 OR o.key <> $4)",
+                $after
+            ),
+            None => concat!(
+                $before,
+                "o.resource = $1 AND o.key >= $2 AND (NOT $3 OR o.key <> $2) AND $4::text IS NULL AND NOT $5",
+                $after
+            ),
+        }
+    };
+}
+
 #[async_trait]
 impl Store for Postgres {
     async fn commit(&self, batch: &[Write], foreseen: Option<Foreseen>) -> Result<Vec<WriteOutcome>, StoreError> {
@@ -248,38 +267,43 @@ impl Store for Postgres {
     }
 
     async fn read_part(&self, collection: &Collection, range: &KeyRange, max: PageMax) -> Result<ReadPart, StoreError> {
-        // One statement reads one state of the database, as when all is loaded.
-        let objects = sqlx::query(
+        // One statement reads one state of the database, as when all is loaded. It returns the objects until they have more
+        // bytes than wanted, so that those which follow are not sent.
+        let objects = in_range!(
+            range,
             "SELECT live.*, counter.current_revision FROM counter LEFT JOIN (SELECT c.key, c.resource_version, \
-             c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, c.expires_at_ms, c.checksum FROM objects o \
-             JOIN changes c ON c.resource_version = o.resource_version WHERE o.resource = $1 AND o.key >= $2 \
-             AND (NOT $3 OR o.key <> $2) AND ($4::text IS NULL OR o.key <= $4) AND (NOT $5 OR o.key <> $4) \
-             ORDER BY o.key LIMIT $6) live ON true ORDER BY live.key",
+             c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, c.expires_at_ms, c.checksum FROM \
+             (SELECT o.key, o.resource_version, sum(octet_length(c.bytes)) OVER \
+             (ORDER BY o.key ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before \
+             FROM objects o JOIN changes c ON c.resource_version = o.resource_version WHERE ",
+            " ORDER BY o.key LIMIT $6) o JOIN changes c ON c.resource_version = o.resource_version \
+             WHERE coalesce(o.bytes_before, 0) <= $7) live ON true ORDER BY live.key"
         );
         // One more than wanted shows that others follow.
         let rows_max = i64::try_from(max.changes).unwrap_or(i64::MAX).saturating_add(1);
-        let objects = bind_range(objects.bind(collection.as_str()), range).bind(rows_max);
-        let (mut reader, mut revision) = (PartReader::new(max), Revision::default());
+        let bytes_max = i64::try_from(max.bytes).unwrap_or(i64::MAX);
+        let objects = bind_range(sqlx::query(objects), collection, range).bind(rows_max).bind(bytes_max);
+        let (mut part, mut revision) = (PartRows::new(max), Revision::default());
         let rows = self.fetch_while(objects, |row| {
             revision = read_revision(row, 9)?;
             match row.number(1)? {
-                Some(_) => Ok(reader.take(read_or_damaged(row, 0)?.into())),
+                Some(_) => Ok(part.take(read_or_damaged(row, 0)?.into())),
                 None => Ok(Some(())),
             }
         });
         let is_cut = rows.await?.is_none();
-        Ok(ReadPart { objects: reader.objects, revision, is_cut })
+        Ok(ReadPart { objects: part.objects, revision, is_cut })
     }
 
     async fn size_bytes(&self, collection: &Collection, range: &KeyRange) -> Result<Option<usize>, StoreError> {
         // The length of a value is stored with it, so no value is read.
-        let size = sqlx::query(
+        let size = in_range!(
+            range,
             "SELECT COALESCE(SUM(octet_length(c.bytes)), 0)::bigint FROM objects o \
-             JOIN changes c ON c.resource_version = o.resource_version WHERE o.resource = $1 AND o.key >= $2 \
-             AND (NOT $3 OR o.key <> $2) AND ($4::text IS NULL OR o.key <= $4) AND (NOT $5 OR o.key <> $4)",
+             JOIN changes c ON c.resource_version = o.resource_version WHERE ",
+            ""
         );
-        let size = bind_range(size.bind(collection.as_str()), range);
-        let sizes = self.fetch(size, |row| row.number(0)).await?;
+        let sizes = self.fetch(bind_range(sqlx::query(size), collection, range), |row| row.number(0)).await?;
         Ok(sizes.first().copied().flatten().and_then(|size| usize::try_from(size).ok()))
     }
 
@@ -490,9 +514,11 @@ impl Drop for Postgres {
         }
     }
 }
-/// Binds the ends of a range of keys, each with whether the key is outside it.
+
+/// Binds a collection and the ends of a range of its keys, each with whether its key is outside the range.
 fn bind_range<'q>(
     statement: Query<'q, sqlx::Postgres, PgArguments>,
+    collection: &'q Collection,
     range: &'q KeyRange,
 ) -> Query<'q, sqlx::Postgres, PgArguments> {
     // No key and no text of Postgres has a U+0000: the first key after `a` and before `a\0` is that after `a`.
@@ -500,5 +526,6 @@ fn bind_range<'q>(
     let (from, is_after) = cut(range.from());
     let end = range.end().map(cut);
     let is_before = end.is_some_and(|(_, is_cut)| !is_cut);
-    statement.bind(from).bind(is_after).bind(end.map(|(end, _)| end)).bind(is_before)
+    let statement = statement.bind(collection.as_str()).bind(from).bind(is_after);
+    statement.bind(end.map(|(end, _)| end)).bind(is_before)
 }

@@ -43,7 +43,7 @@ use super::key_range::KeyRange;
 use super::leases::{Leases, runs};
 use super::objects::{Objects, by_key};
 use super::page_max::PageMax;
-use super::part::{PartReader, ReadPart};
+use super::part::{PartRows, ReadPart};
 use super::rows::Scanned;
 use super::rows::{
     LogRow as _, count, read_change, read_collection, read_event, read_or_damaged, read_revision, read_scanned,
@@ -72,6 +72,8 @@ pub struct Sqlite {
     reading: Mutex<Option<CountedConnection>>,
     /// Reads whole collections, which takes long, so that nothing else has to wait.
     loading: Mutex<Option<CountedConnection>>,
+    /// Reads parts of collections that are too large for memory.
+    paging: Mutex<Option<CountedConnection>>,
     options: SqliteConnectOptions,
     closed: AtomicBool,
     stats: Arc<Stats>,
@@ -166,6 +168,7 @@ impl Sqlite {
             writing: Mutex::new(Some(writing)),
             reading: Mutex::default(),
             loading: Mutex::default(),
+            paging: Mutex::default(),
             options,
             closed: AtomicBool::new(false),
             stats,
@@ -184,22 +187,28 @@ impl Sqlite {
     }
 
     async fn reading(&self) -> Result<MappedMutexGuard<'_, CountedConnection>, StoreError> {
-        self.opened(&self.reading).await
+        self.opened(&self.reading, &self.options).await
     }
 
     async fn loading(&self) -> Result<MappedMutexGuard<'_, CountedConnection>, StoreError> {
-        self.opened(&self.loading).await
+        self.opened(&self.loading, &self.options).await
+    }
+
+    async fn paging(&self) -> Result<MappedMutexGuard<'_, CountedConnection>, StoreError> {
+        // Rows may be large, and those that were read ahead are not counted as memory.
+        self.opened(&self.paging, &self.options.clone().row_buffer_size(1)).await
     }
 
     /// One of the reading connections, opened if it isn't open.
     async fn opened<'c>(
         &self,
         connection: &'c Mutex<Option<CountedConnection>>,
+        options: &SqliteConnectOptions,
     ) -> Result<MappedMutexGuard<'c, CountedConnection>, StoreError> {
         let mut connection = connection.lock().await;
         if connection.is_none() && !self.is_closed() {
             *connection =
-                Some(CountedConnection::open(&self.options.clone().pragma("query_only", "ON"), &self.stats).await?);
+                Some(CountedConnection::open(&options.clone().pragma("query_only", "ON"), &self.stats).await?);
         }
         MutexGuard::try_map(connection, Option::as_mut).map_err(|_| StoreError::Closed)
     }
@@ -329,7 +338,7 @@ impl Store for Sqlite {
     }
 
     async fn read_part(&self, collection: &Collection, range: &KeyRange, max: PageMax) -> Result<ReadPart, StoreError> {
-        let mut connection = self.loading().await?;
+        let mut connection = self.paging().await?;
         // Both statements read the same state of the database.
         connection.begin(sqlx::query("BEGIN")).await?;
         let current = connection.fetch_number("SELECT current_revision FROM meta").await?;
@@ -339,7 +348,7 @@ impl Store for Sqlite {
              c.expires_at_ms, c.checksum FROM objects o JOIN changes c ON c.resource_version = o.resource_version \
              WHERE o.resource = ?1 AND o.key >= ?2 AND o.key < COALESCE(?3, x'') ORDER BY o.key",
         );
-        let mut reader = PartReader::new(max);
+        let mut reader = PartRows::new(max);
         let objects = objects.bind(collection.as_str()).bind(range.from()).bind(range.end());
         let read = connection.fetch_while(objects, |row| Ok(reader.take(read_or_damaged(row, 0)?.into()))).await;
         connection.roll_back().await;
@@ -348,7 +357,7 @@ impl Store for Sqlite {
     }
 
     async fn size_bytes(&self, collection: &Collection, range: &KeyRange) -> Result<Option<usize>, StoreError> {
-        let mut connection = self.loading().await?;
+        let mut connection = self.paging().await?;
         // The length of a value is stored with it, so no value is read.
         let size = sqlx::query(
             "SELECT COALESCE(SUM(length(c.bytes)), 0) FROM objects o JOIN changes c ON c.resource_version = o.resource_version \
@@ -540,7 +549,8 @@ impl Store for Sqlite {
         let reading = self.reading.lock().await.take();
         let writing = self.writing.lock().await.take();
         // What the last connection can't write back stays in the log, and is read from there.
-        for connection in loading.into_iter().chain(reading).chain(writing) {
+        let paging = self.paging.lock().await.take();
+        for connection in loading.into_iter().chain(paging).chain(reading).chain(writing) {
             if let Err(error) = connection.close().await {
                 tracing::warn!(%error, "the database could not be closed");
             }
