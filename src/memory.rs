@@ -19,7 +19,8 @@
 //! takes all that it needs once, so that no two wait for each other. An operation that is larger than the user's share
 //! takes all of it; an answer that would take more than half of the limit is a 429 at once. What a webhook answers is
 //! read and decoded as the body of a request is, and each webhook has its share. There is one pool for bodies that are
-//! being read, one for the work on them, one for the objects that they are checked against, and one for decoding what
+//! being read, one for the work on them, one for the objects that they are checked against, one for parts of large
+//! collections that are listed (whose reader may then wait for the work on its answer), and one for decoding what
 //! webhooks answer, so that nothing that waits for memory holds what others wait for.
 //!
 //! Beside the estimates, the memory that the process really uses counts: near the limit, one request begins at a time,
@@ -28,11 +29,12 @@
 //! it is counted here: the rest is for the stacks of threads, and for what the allocator reserves.
 //!
 //! A collection is in memory while it is listed or watched, unless it has more than half of the limit: then each
-//! request reads the part from the database that it needs, at most a sixteenth of the limit. Lists of more than 128 KiB are streamed from the snapshot as JSON; tables, YAML and protobuf are
-//! built as a whole, and their memory is reserved. OpenAPI documents are kept in an eighth of the limit, or 16 MiB if
-//! that is more; near the limit, only the last one. The in-memory databases of all control planes together hold at most
-//! half of the limit, former revisions included, and those beside the main one leave it an eighth of that; a write
-//! beyond that is refused as etcd refuses a write beyond its quota.
+//! request reads the part from the database that it needs, at most a sixteenth of the limit. Lists of more than 128
+//! KiB are streamed from the snapshot as JSON; tables, YAML and protobuf are built as a whole, and their memory is
+//! reserved. OpenAPI documents are kept in an eighth of the limit, or 16 MiB if that is more; near the limit, only
+//! the last one. The in-memory databases of all control planes together hold at most half of the limit, former
+//! revisions included, and those beside the main one leave it an eighth of that; a write beyond that is refused as
+//! etcd refuses a write beyond its quota.
 
 pub mod fair;
 mod request_pool;

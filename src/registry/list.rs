@@ -39,8 +39,8 @@ pub struct ListRequest {
     pub limit: usize,
     /// The limit for a collection that is too large for memory, if there is no other; 0 for none.
     pub limit_if_large: usize,
-    /// The user whose share of memory counts; `None` if it is not limited.
-    pub user: Option<Arc<str>>,
+    /// Whose memory a page takes that is read from the database.
+    pub reader: PartReader,
     pub labels: LabelSelector,
     pub fields: FieldSelector,
 }
@@ -84,7 +84,7 @@ impl Registry {
         let (range, limit) = (request.range(target, start), request.limit.max(request.limit_if_large));
         // One more shows whether there is a next page.
         let size = if limit == 0 { PartSize::All } else { PartSize::First(limit.saturating_add(1)) };
-        let reader = PartReader::Client(request.user.as_deref());
+        let reader = request.reader.clone();
         let part = self.storage.part(collection, PartRequest { at, range, size, reader }).await;
         let mut part = part.map_err(|error| match (&request.at, error) {
             (ListAt::Continue(token), error) => continue_failed(collection, error, token, &key_prefix(target)),
@@ -100,7 +100,7 @@ impl Registry {
         &self,
         target: &Target,
         at: At,
-        reader: PartReader<'_>,
+        reader: PartReader,
     ) -> Result<CollectionPart, SnapshotError> {
         let (range, size) = (KeyRange::of(&key_prefix(target)), PartSize::All);
         self.storage.part(&target.resource.collection, PartRequest { at, range, size, reader }).await
@@ -123,11 +123,11 @@ impl Registry {
         let revision = snapshot.revision();
         // There is a next page if any object follows, whether it is selected or not, or any of an index.
         let is_full = items.len() == limit;
-        let next = part.next().filter(|_| !is_full);
+        let next = part.next_key().filter(|_| !is_full);
         let onward = next.map_or_else(|| format!("{last_key}\0"), str::to_owned);
         let mut rest = snapshot.range(&prefix, Some(&onward));
         let follows = match indexed(target, request) {
-            _ if !is_full || part.next().is_some() => part.next().is_some(),
+            _ if !is_full || part.next_key().is_some() => part.next_key().is_some(),
             Some(index) => self.any_selected(target, &index, &mut rest).await,
             None => rest.next().is_some(),
         };

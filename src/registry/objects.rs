@@ -8,10 +8,10 @@ use crate::admission::{Listed, Objects, ScopedResource, TextFilter};
 use crate::memory::{Memory, Reservation};
 use crate::meta::Status;
 use crate::store::{
-    At, Collection, Encoded, Guard, Op, Put, Snapshot, SnapshotError, Storage, Stored, Write, WriteError,
+    At, Collection, CollectionPart, Encoded, Guard, KeyRange, Op, PartReader, PartRequest, PartSize, Put,
+    SnapshotError, Storage, Stored, Write, WriteError,
 };
 use crate::value::{Value, json};
-use crate::work;
 
 use super::derive::{remove_resource_version, set_resource_version};
 use super::store_failed;
@@ -28,11 +28,13 @@ pub struct StoredObjects {
 }
 
 impl StoredObjects {
-    async fn snapshot(&self, collection: &Collection) -> Result<Snapshot, Status> {
-        let snapshot = self.storage.snapshot(collection, At::Newest).await;
-        snapshot.map_err(|error| match error {
+    async fn part(&self, place: ScopedResource<'_>) -> Result<CollectionPart, Status> {
+        let collection = Collection::new(place.group, place.plural);
+        let (range, size) = (KeyRange::of(&key_of(place, "")), PartSize::All);
+        let request = PartRequest { at: At::Newest, range, size, reader: PartReader::Check };
+        self.storage.part(&collection, request).await.map_err(|error| match error {
             SnapshotError::Expired { .. } => Status::internal_error("the newest state has expired"),
-            SnapshotError::Store(error) => store_failed(collection, "list", error),
+            SnapshotError::Store(error) => store_failed(&collection, "list", error),
         })
     }
 
@@ -67,17 +69,16 @@ impl Objects for StoredObjects {
     }
 
     async fn any_of(&self, place: ScopedResource<'_>, wanted: TextFilter<'_>) -> Result<bool, Status> {
-        let snapshot = self.snapshot(&Collection::new(place.group, place.plural)).await?;
-        let prefix = key_of(place, "");
-        let mut stored = snapshot.range(&prefix, None).inspect(|_| work::step());
+        let part = self.part(place).await?;
+        let mut stored = part.objects();
         Ok(stored.any(|stored| wanted(&stored.bytes)))
     }
 
     async fn list_of(&self, place: ScopedResource<'_>, wanted: TextFilter<'_>) -> Result<Listed, Status> {
-        let snapshot = self.snapshot(&Collection::new(place.group, place.plural)).await?;
-        let prefix = key_of(place, "");
-        let stored = snapshot.range(&prefix, None).inspect(|_| work::step());
-        let stored: Vec<_> = stored.filter(|stored| wanted(&stored.bytes)).collect();
+        let part = self.part(place).await?;
+        let stored: Vec<_> = part.objects().filter(|stored| wanted(&stored.bytes)).cloned().collect();
+        // The holder of memory for objects must not ask for more of it.
+        drop(part);
         let reserved = self.reserve(stored.iter().map(|stored| stored.bytes.len()).sum()).await?;
         let listed = stored.into_iter().map(|stored| {
             let mut object = decode(&stored.bytes)?;

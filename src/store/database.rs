@@ -33,10 +33,11 @@ use super::{
 
 /// How old the answer to a ping may be if nothing has failed.
 const PING_AGE_MAX: Duration = Duration::from_millis(50);
-/// For how long a collection that was too large for memory is not measured again: at least so long, and so many times as
-/// long as that took.
-const REFUSED_FOR: Duration = Duration::from_secs(1);
+/// For how long a collection that was too large for memory is not measured again: so many times as long as that took, but
+/// at least and at most so long.
 const REFUSED_TIMES: u32 = 10;
+const REFUSED_FOR: Duration = Duration::from_secs(1);
+const REFUSED_FOR_MAX: Duration = Duration::from_secs(30);
 /// The part of what readers may hold that a part of a collection may have at most.
 const PART_DIVISOR: usize = 2;
 /// How long a read of one object waits for its collection to be loaded, which makes later reads fast.
@@ -221,8 +222,8 @@ impl Database {
             }
             // Loading it would push everything else out of memory, and it would stay there only for a moment.
             let is_too_large = self.inner.view.is_too_large(collection);
-            // Loading a million objects takes many seconds.
-            if is_too_large || self.is_loading() {
+            // Loading a million objects takes many seconds, and beside much that is watched there may be no room.
+            if is_too_large || self.is_loading() || self.inner.view.is_crowded() {
                 return self.peek(collection, key).await;
             }
             let load = self.load(collection, self.inner.view.object_bytes_max());
@@ -295,14 +296,14 @@ impl Database {
     /// The objects of a collection at one revision, or those of a range if the collection is too large for memory.
     ///
     /// Errors: among others, memory can't hold those of the range, though all of them are wanted.
-    pub async fn part(&self, collection: &Collection, of: PartRequest<'_>) -> Result<CollectionPart, SnapshotError> {
+    pub async fn part(&self, collection: &Collection, of: PartRequest) -> Result<CollectionPart, SnapshotError> {
         match self.snapshot(collection, of.at).await {
             Err(SnapshotError::Store(StoreError::NoMemory)) => self.read_part(collection, of).await,
             snapshot => snapshot.map(|snapshot| CollectionPart::whole(snapshot, of.range)),
         }
     }
 
-    async fn read_part(&self, collection: &Collection, of: PartRequest<'_>) -> Result<CollectionPart, SnapshotError> {
+    async fn read_part(&self, collection: &Collection, of: PartRequest) -> Result<CollectionPart, SnapshotError> {
         let Inner { view, store, memory, .. } = &*self.inner;
         let PartRequest { at, range, size, reader } = of;
         if let At::Exact(revision) = at
@@ -314,18 +315,25 @@ impl Database {
         // What has changed since an exact revision comes on top.
         let reverted_bytes = if matches!(at, At::Exact(_)) { part::PAGE_BYTES.min(bytes_max) } else { 0 };
         let bytes = match size {
-            PartSize::All => store.size_bytes(collection, &range).await?,
+            PartSize::All => {
+                let (store, collection, range) = (Arc::clone(store), collection.clone(), range.clone());
+                to_the_end(async move { store.size_bytes(&collection, &range).await }).await?
+            }
             PartSize::First(_) => None,
         };
         let max = size.max(bytes, bytes_max).ok_or(StoreError::NoMemory)?;
         let reserved = reader.reserve(memory, part::memory_of(max) + reverted_bytes).await;
-        let reserved = reserved.map_err(|_| StoreError::NoMemoryNow)?;
-        let read = store.read_part(collection, &range, max).await?;
+        let mut reserved = reserved.map_err(|_| StoreError::NoMemoryNow)?;
+        let read = {
+            let (store, collection, range) = (Arc::clone(store), collection.clone(), range.clone());
+            to_the_end(async move { store.read_part(&collection, &range, max).await }).await?
+        };
+        reserved.shrink(read.memory_bytes() + reverted_bytes);
         if read.revision > view.revision() {
             // It is committed, and about to be made visible, by the writer or by this call.
             log::poll(view, &**store).await?;
         }
-        let mut next = read.next().map(Box::from);
+        let mut next = read.next_key().map(Box::from);
         let (objects, revision) = (by_key(read.objects), read.revision);
         let mut snapshot = Snapshot { collection: collection.clone(), objects, revision };
         if let At::Exact(exact) = at
@@ -590,30 +598,30 @@ impl Database {
         if self.inner.required.contains(collection) {
             return self.load(collection, usize::MAX).await.map(drop);
         }
-        self.check_refused(collection)?;
-        let _one_at_a_time = self.inner.measuring.lock().await;
-        self.check_refused(collection)?;
-        let (view, store, begun) = (&self.inner.view, &self.inner.store, Instant::now());
-        let bytes_max = view.loadable_bytes().min(self.inner.collection_bytes_max);
-        let is_large = view.is_too_large(collection);
-        let known_bytes = if is_large { store.size_bytes(collection, &KeyRange::of("")).await? } else { None };
-        if known_bytes.is_none_or(|bytes| bytes <= bytes_max) && self.load(collection, bytes_max).await? {
-            return Ok(());
+        if self.inner.is_refused(collection) || !self.fits(collection).await? {
+            return Err(StoreError::NoMemory);
         }
-        let until = Instant::now() + REFUSED_FOR.max(begun.elapsed() * REFUSED_TIMES);
-        self.refused().insert(collection.clone(), until);
-        Err(StoreError::NoMemory)
+        let is_loaded = self.load(collection, self.inner.collection_bytes_max).await?;
+        if is_loaded { Ok(()) } else { Err(StoreError::NoMemory) }
     }
 
-    fn refused(&self) -> std::sync::MutexGuard<'_, HashMap<Collection, Instant>> {
-        self.inner.refused.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Errors: memory could not hold a collection a short time ago.
-    fn check_refused(&self, collection: &Collection) -> Result<(), StoreError> {
-        let (mut refused, now) = (self.refused(), Instant::now());
-        refused.retain(|_, until| *until > now);
-        if refused.contains_key(collection) { Err(StoreError::NoMemory) } else { Ok(()) }
+    /// Whether there may be room for a collection, which is measured if that is in question.
+    async fn fits(&self, collection: &Collection) -> Result<bool, StoreError> {
+        let view = &self.inner.view;
+        let _one_at_a_time = self.inner.measuring.lock().await;
+        if view.is_loaded(collection) || !view.is_too_large(collection) && !view.is_crowded() {
+            return Ok(true);
+        }
+        if self.inner.is_refused(collection) {
+            return Ok(false);
+        }
+        let begun = Instant::now();
+        let bytes = self.inner.store.size_bytes(collection, &KeyRange::of("")).await?;
+        let fits = bytes.is_none_or(|bytes| view.has_room_for(bytes));
+        if !fits {
+            self.inner.refuse(collection, begun.elapsed() * REFUSED_TIMES);
+        }
+        Ok(fits)
     }
 
     /// Whether some collection is being loaded.
@@ -631,8 +639,25 @@ impl Database {
 }
 
 impl Inner {
+    /// Whether memory could not hold a collection a short time ago.
+    fn is_refused(&self, collection: &Collection) -> bool {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        refused.retain(|_, until| *until > Instant::now());
+        refused.contains_key(collection)
+    }
+
+    fn refuse(&self, collection: &Collection, time: Duration) {
+        let until = Instant::now() + time.clamp(REFUSED_FOR, REFUSED_FOR_MAX);
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner).insert(collection.clone(), until);
+    }
+
     async fn load(&self, collection: &Collection, bytes_max: usize) -> Result<bool, StoreError> {
         let _one_at_a_time = self.loading.lock().await;
+        let is_whole = bytes_max == self.collection_bytes_max && bytes_max < usize::MAX;
+        // While others waited for this.
+        if is_whole && self.is_refused(collection) {
+            return Ok(false);
+        }
         if !self.view.begin_loading(collection) {
             return Ok(true);
         }
@@ -644,6 +669,9 @@ impl Inner {
             Ok(None) => {
                 self.view.abandon_loading(collection);
                 self.view.note_too_large(collection);
+                if is_whole {
+                    self.refuse(collection, REFUSED_FOR);
+                }
                 Ok(false)
             }
             Err(error) => {
@@ -662,6 +690,13 @@ impl Inner {
         }
         Ok(Some((objects, revision)))
     }
+}
+
+/// Reads something even if its reader stops waiting: a transaction that is left open keeps the log from being written back.
+async fn to_the_end<T: Send + 'static>(
+    read: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+) -> Result<T, StoreError> {
+    tokio::spawn(read).await.unwrap_or(Err(StoreError::Closed))
 }
 
 /// A handle for tasks that end with the database.
@@ -741,7 +776,7 @@ mod tests {
         let part = database.part(&things(), request).await?;
         assert!(!part.is_whole());
         let keys = part.objects().map(|stored| stored.key.to_string()).collect();
-        Ok((keys, part.size_bytes(), part.next().map(str::to_owned)))
+        Ok((keys, part.size_bytes(), part.next_key().map(str::to_owned)))
     }
 
     fn names(keys: &[&str]) -> Vec<String> {
@@ -839,9 +874,18 @@ mod tests {
         let watch = database.watch(watched, database.revision()).await.expect("it is loaded");
         let refused = database.snapshot(other, At::Newest).await;
         assert!(matches!(refused, Err(SnapshotError::Store(StoreError::NoMemory))));
-        drop(watch);
+        // One that is smaller gets room: the watch of the larger one goes on from the log.
         tokio::time::sleep(REFUSED_FOR).await;
-        database.snapshot(other, At::Newest).await.expect("there is room");
+        let deletion = Write { collection: other.clone(), key: "0".into(), op: Op::Delete, guards: Vec::new() };
+        database.write(deletion).await.expect("it is written");
+        let loaded = futures_util::future::join_all([(); 9].map(|()| database.snapshot(other, At::Newest))).await;
+        assert!(loaded.iter().all(Result::is_ok));
+        assert!(!database.inner.view.is_loaded(watched));
+        let _other = database.watch(other, database.revision()).await.expect("it is loaded");
+        let refused = database.snapshot(watched, At::Newest).await;
+        assert!(matches!(refused, Err(SnapshotError::Store(StoreError::NoMemory))), "nor do they take turns");
+        assert!(database.get(watched, "0").await.expect("it reads").is_some());
+        drop(watch);
         database.close().await;
     }
 

@@ -19,6 +19,9 @@ use super::{Collection, StoreError};
 /// How much is read at a time of the changes of a collection: a watch has it in memory until its client has read it.
 pub(super) const PAGE: PageMax = PageMax { bytes: 64 << 10, ..PageMax::USUAL };
 
+/// What a key that was reverted takes beside its text, in bytes.
+const KEY_BYTES: usize = 100;
+
 /// The first visible changes of a loaded collection after `after`, from the database; `None` if they are gone.
 pub(super) async fn read_page(
     view: &View,
@@ -77,7 +80,7 @@ pub(super) async fn rebuild_part(
                 continue;
             }
             present.take_back(&change);
-            let its_bytes = change.previous.as_ref().map_or(0, |previous| previous.bytes.len());
+            let its_bytes = change.previous.as_ref().map_or(0, |previous| previous.bytes.len()) + key.len() + KEY_BYTES;
             bytes = bytes.saturating_add(its_bytes);
             if bytes_max < usize::MAX {
                 reverted.insert(Arc::clone(key), its_bytes);
@@ -85,12 +88,13 @@ pub(super) async fn rebuild_part(
             while bytes > bytes_max && reverted.len() > 1 {
                 let Some((last, its_bytes)) = reverted.pop_last() else { break };
                 bytes = bytes.saturating_sub(its_bytes);
-                present.cut(&last);
+                present.remove(&last);
                 range = range.before(&last);
                 cut = Some(last);
             }
         }
         if page.last {
+            cut.iter().for_each(|cut: &Arc<str>| present.cut(cut));
             return Ok(Some((present, cut)));
         }
         after = page.end;

@@ -218,6 +218,7 @@ impl ChangeSource {
                 _ => None,
             };
             if let Some(shared) = large.as_ref().and_then(|change| change.reserved()) {
+                client.log_bytes = LOG_BYTES;
                 return Ok(HeldPage { page, held: Some(shared) });
             }
             let bytes = page.changes.iter().map(|change| held_bytes(change)).sum();

@@ -12,6 +12,8 @@ use super::{At, Stored};
 
 /// How many bytes a page has at most, unless it has a single object.
 pub(super) const PAGE_BYTES: usize = 4 << 20;
+/// How many objects a page has at most.
+const PAGE_OBJECTS_MAX: usize = 10_000;
 /// How many bytes may be added to a range between when it is measured and read.
 const ADDED_BYTES: usize = 64 << 10;
 /// What an object takes in memory beside its text, in bytes.
@@ -28,8 +30,13 @@ pub(super) struct ReadPart {
 }
 
 impl ReadPart {
+    /// How much memory it takes.
+    pub fn memory_bytes(&self) -> usize {
+        memory_of_objects(self.objects.len(), self.objects.iter().map(|stored| stored.bytes.len()).sum())
+    }
+
     /// The first key that it does not reach, if others of the range follow.
-    pub fn next(&self) -> Option<String> {
+    pub fn next_key(&self) -> Option<String> {
         self.objects.last().filter(|_| self.is_cut).map(|last| key_range::after(&last.key))
     }
 }
@@ -55,11 +62,11 @@ impl PartRows {
 }
 
 /// What is read where a collection is too large for memory.
-pub struct PartRequest<'r> {
+pub struct PartRequest {
     pub at: At,
     pub range: KeyRange,
     pub size: PartSize,
-    pub reader: PartReader<'r>,
+    pub reader: PartReader,
 }
 
 /// How much of a range is wanted.
@@ -71,18 +78,24 @@ pub enum PartSize {
 }
 
 /// Who reads a part, and so whose memory it takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PartReader<'r> {
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum PartReader {
+    /// The server itself.
+    #[default]
+    Server,
     /// A client; `None` if its share is not limited.
-    Client(Option<&'r str>),
+    Client(Option<Arc<str>>),
     /// A request that is checked against it, and has memory for its own work.
     Check,
 }
 
-impl PartReader<'_> {
-    pub(super) async fn reserve(self, memory: &Memory, bytes: usize) -> Result<Reservation, Full> {
+impl PartReader {
+    pub(super) async fn reserve(&self, memory: &Memory, bytes: usize) -> Result<Reservation, Full> {
+        /// No user has such a name.
+        const SERVER: &str = "";
         match self {
-            PartReader::Client(user) => memory.for_part(user, bytes).await,
+            PartReader::Server => memory.for_part(Some(SERVER), bytes).await,
+            PartReader::Client(user) => memory.for_part(user.as_deref(), bytes).await,
             PartReader::Check => memory.for_listed(bytes).await,
         }
     }
@@ -99,7 +112,9 @@ impl PartSize {
                 let bytes = bytes.unwrap_or(bytes_max);
                 (bytes <= bytes_max).then(|| PageMax { changes: usize::MAX, bytes: more(bytes) })
             }
-            PartSize::First(objects) => Some(PageMax { changes: objects, bytes: PAGE_BYTES.min(bytes_max) }),
+            PartSize::First(objects) => {
+                Some(PageMax { changes: objects.min(PAGE_OBJECTS_MAX), bytes: PAGE_BYTES.min(bytes_max) })
+            }
         }
     }
 }
@@ -107,8 +122,11 @@ impl PartSize {
 /// How much memory a part takes that has at most so much.
 pub(super) fn memory_of(max: PageMax) -> usize {
     const TEXT_BYTES_MIN: usize = 128;
-    let objects = max.changes.min(max.bytes / TEXT_BYTES_MIN + 1);
-    max.bytes.saturating_add(objects.saturating_mul(OBJECT_BYTES))
+    memory_of_objects(max.changes.min(max.bytes / TEXT_BYTES_MIN + 1), max.bytes)
+}
+
+fn memory_of_objects(objects: usize, bytes: usize) -> usize {
+    bytes.saturating_add(objects.saturating_mul(OBJECT_BYTES))
 }
 
 /// Objects of a collection at one revision: those of a range of keys, or the first of them, if the collection is too
@@ -159,7 +177,7 @@ impl CollectionPart {
     }
 
     /// The key from which on others of the range follow that are not in the snapshot.
-    pub fn next(&self) -> Option<&str> {
+    pub fn next_key(&self) -> Option<&str> {
         match &self.extent {
             PartExtent::Before(next) => Some(next),
             PartExtent::Collection | PartExtent::Range => None,

@@ -61,6 +61,10 @@ impl Snapshot {
         })
     }
 
+    pub(super) fn remove(&mut self, key: &str) {
+        _ = self.objects.remove(key);
+    }
+
     /// Drops the objects from the key `start` on.
     pub(super) fn cut(&mut self, start: &str) {
         let (before, _) = self.objects.split(start);

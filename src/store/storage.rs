@@ -33,6 +33,8 @@ use super::{
 
 /// How many objects the server itself reads at a time of a collection that is too large for memory.
 pub const PAGE_OBJECTS: usize = 1_000;
+/// How often it waits for the memory for a page, some seconds each.
+const PAGE_TRIES: usize = 12;
 
 /// Every database that objects are kept in. Cheap to clone.
 #[derive(Clone)]
@@ -257,7 +259,7 @@ impl Storage {
     /// The objects of a collection at one revision, or those of a range of keys if the collection is too large for memory.
     ///
     /// Errors: among others, memory can't hold those of the range, though all of them are wanted.
-    pub async fn part(&self, collection: &Collection, of: PartRequest<'_>) -> Result<CollectionPart, SnapshotError> {
+    pub async fn part(&self, collection: &Collection, of: PartRequest) -> Result<CollectionPart, SnapshotError> {
         self.databases.of(collection).part(collection, of).await
     }
 
@@ -424,10 +426,17 @@ impl<'s> Pages<'s> {
     /// The next page; `None` after the last.
     pub async fn next(&mut self) -> Result<Option<CollectionPart>, SnapshotError> {
         let Some(range) = self.rest.take() else { return Ok(None) };
-        let size = PartSize::First(PAGE_OBJECTS);
-        let request = PartRequest { at: At::Newest, range: range.clone(), size, reader: PartReader::Client(None) };
-        let part = self.storage.part(self.collection, request).await?;
-        self.rest = part.next().map(|next| range.starting(next));
+        let mut tries = PAGE_TRIES;
+        let part = loop {
+            let (size, reader) = (PartSize::First(PAGE_OBJECTS), PartReader::Server);
+            let request = PartRequest { at: At::Newest, range: range.clone(), size, reader };
+            tries -= 1;
+            match self.storage.part(self.collection, request).await {
+                Err(SnapshotError::Store(StoreError::NoMemoryNow)) if tries > 0 => {}
+                part => break part?,
+            }
+        };
+        self.rest = part.next_key().map(|next| range.starting(next));
         Ok(Some(part))
     }
 }

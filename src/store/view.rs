@@ -238,8 +238,9 @@ impl View {
         let dropped = state.forget_unread(others_max, spared);
         state.object_bytes += loaded.object_bytes;
         state.collections.insert(collection.clone(), CollectionState::Loaded(loaded));
+        let watched = state.forget_watched(self.max);
         drop(state);
-        drop(dropped);
+        drop((dropped, watched));
     }
 
     /// Forgets a collection that could not be loaded.
@@ -506,12 +507,19 @@ impl View {
         (*changed.borrow() <= position).then(|| state.revision.max(position))
     }
 
-    /// How many bytes a collection may have that is loaded beside those that can't be dropped.
-    pub fn loadable_bytes(&self) -> usize {
-        let state = self.read();
-        let kept = state.loaded().filter(|(_, loaded)| loaded.is_watched() || loaded.is_required);
-        let kept_bytes = kept.map(|(_, loaded)| loaded.object_bytes).sum();
-        self.max.together_bytes().saturating_sub(kept_bytes)
+    pub fn is_loaded(&self, collection: &Collection) -> bool {
+        matches!(self.read().collections.get(collection), Some(CollectionState::Loaded(_)))
+    }
+
+    /// Whether those that are watched or required may leave no room for another collection, so that it has to be measured.
+    pub fn is_crowded(&self) -> bool {
+        self.read().kept_bytes(usize::MAX) > self.max.object_bytes
+    }
+
+    /// Whether there is room for a collection of so many bytes, if those that are watched and larger make room.
+    pub fn has_room_for(&self, bytes: usize) -> bool {
+        bytes <= self.max.collection_bytes
+            && self.read().kept_bytes(bytes).saturating_add(bytes) <= self.max.together_bytes()
     }
 
     /// The newest change of a collection that somebody watches; `None` if nobody does.
@@ -607,6 +615,12 @@ impl ViewState {
     /// That one, if dropping it would cut off its readers: it also stays when a smaller one is loaded.
     fn large_that_is_sent(&self, max: ViewMax) -> Option<Collection> {
         self.last_read_large(max).filter(|last_read| self.held.would_take_back(last_read, self.bytes_of(last_read)))
+    }
+
+    /// How many bytes those collections have that are required, or watched and have at most `bytes_max` each.
+    fn kept_bytes(&self, bytes_max: usize) -> usize {
+        let is_kept = |loaded: &Loaded| loaded.is_required || loaded.is_watched() && loaded.object_bytes <= bytes_max;
+        self.loaded().filter(|(_, loaded)| is_kept(loaded)).map(|(_, loaded)| loaded.object_bytes).sum()
     }
 
     /// The newest change of a collection that is loaded or followed.

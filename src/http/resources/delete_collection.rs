@@ -5,6 +5,7 @@ use axum::http::Response;
 
 use crate::meta::{Status, field};
 use crate::registry::{Target, Warnings, warn_of_orphans};
+use crate::store::PartReader;
 
 use super::super::app::App;
 use super::super::exchange::Exchange;
@@ -21,6 +22,8 @@ pub(super) async fn delete_collection(
 ) -> Result<Response<Body>, RequestRefusal> {
     let (format, shape) = negotiate(app, exchange, target)?;
     let (mut list, mut request) = list_options(exchange, target)?;
+    // It has memory for its body.
+    request.reader = PartReader::Check;
     if list.limit == 0 {
         // The reference reads the collection page by page, and so at the revision that is given.
         list.limit = i64::MAX;
@@ -48,6 +51,8 @@ pub(super) async fn delete_collection(
     };
     exchange.warn(warnings);
     let mut page = page?;
-    page.reserved.take().into_iter().for_each(|reserved| exchange.hold(reserved));
+    if let Some(reserved) = page.reserved.take() {
+        exchange.hold(reserved);
+    }
     answer_page(app, exchange, target, format, &shape, page).await
 }

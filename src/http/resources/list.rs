@@ -16,7 +16,7 @@ use crate::object;
 use crate::protobuf::ItemTexts;
 use crate::registry::{ListAt, ListPage, ListRequest, Target};
 use crate::store::continue_token::ContinueToken;
-use crate::store::{Encoded, HandOut, Revocable, TakenBack};
+use crate::store::{Encoded, HandOut, PartReader, Revocable, TakenBack};
 use crate::value::{Map, Value};
 
 use super::super::answer::{self, AnswerContent};
@@ -57,7 +57,9 @@ pub(super) async fn list(app: &App, exchange: &Exchange, target: &Target) -> Res
         request.at = ListAt::Exact(past);
     }
     let mut page = app.registry.list(target, &request).await?;
-    page.reserved.take().into_iter().for_each(|reserved| exchange.hold(reserved));
+    if let Some(reserved) = page.reserved.take() {
+        exchange.hold(reserved);
+    }
     answer_page(app, exchange, target, format, &shape, page).await
 }
 
@@ -119,8 +121,8 @@ pub(super) fn list_options(exchange: &Exchange, target: &Target) -> Result<(List
         }
     };
     let limit = usize::try_from(options.limit).unwrap_or_default();
-    let user = exchange.limited_user().map(Arc::from);
-    Ok((options, ListRequest { at: ListAt::Newest, limit, limit_if_large: limit, user, labels, fields }))
+    let reader = PartReader::Client(exchange.limited_user().map(Arc::from));
+    Ok((options, ListRequest { at: ListAt::Newest, limit, limit_if_large: limit, reader, labels, fields }))
 }
 
 /// The target of a list in all namespaces, in the one namespace that its field selector names, if it names one.

@@ -327,7 +327,7 @@ impl Registry {
 
     /// The objects that a watch begins with.
     async fn initial_part(&self, target: &Target, request: &WatchRequest, at: At) -> Result<CollectionPart, Status> {
-        let part = self.part(target, at, PartReader::Client(request.user.as_deref())).await;
+        let part = self.part(target, at, PartReader::Client(request.user.clone())).await;
         part.map_err(|error| match error {
             // With 429 client-go would ask for the same again; with this it lists, in pages.
             SnapshotError::Store(error @ StoreError::NoMemory) if request.marks_initial_end && request.bookmarks => {

@@ -157,10 +157,10 @@ impl Store for InMemory {
     async fn read_part(&self, collection: &Collection, range: &KeyRange, max: PageMax) -> Result<ReadPart, StoreError> {
         let state = self.read();
         let (objects, revision) = (state.objects(collection), state.current);
-        let mut reader = PartRows::new(max);
+        let mut part = PartRows::new(max);
         let whole = Snapshot { collection: collection.clone(), objects, revision };
-        let is_cut = whole.within(range).any(|stored| reader.take(Arc::clone(stored)).is_none());
-        Ok(ReadPart { objects: reader.objects, revision, is_cut })
+        let is_cut = whole.within(range).any(|stored| part.take(Arc::clone(stored)).is_none());
+        Ok(ReadPart { objects: part.objects, revision, is_cut })
     }
 
     async fn changes_after(

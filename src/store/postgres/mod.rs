@@ -268,16 +268,16 @@ impl Store for Postgres {
 
     async fn read_part(&self, collection: &Collection, range: &KeyRange, max: PageMax) -> Result<ReadPart, StoreError> {
         // One statement reads one state of the database, as when all is loaded. It returns the objects until they have more
-        // bytes than wanted, so that those which follow are not sent.
+        // bytes than wanted, and at least two: the second shows that others follow, and those after that are not sent.
         let objects = in_range!(
             range,
             "SELECT live.*, counter.current_revision FROM counter LEFT JOIN (SELECT c.key, c.resource_version, \
              c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, c.expires_at_ms, c.checksum FROM \
-             (SELECT o.key, o.resource_version, sum(octet_length(c.bytes)) OVER \
-             (ORDER BY o.key ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before \
+             (SELECT o.key, o.resource_version, row_number() OVER (ORDER BY o.key) AS number, sum(octet_length(c.bytes)) \
+             OVER (ORDER BY o.key ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before \
              FROM objects o JOIN changes c ON c.resource_version = o.resource_version WHERE ",
             " ORDER BY o.key LIMIT $6) o JOIN changes c ON c.resource_version = o.resource_version \
-             WHERE coalesce(o.bytes_before, 0) <= $7) live ON true ORDER BY live.key"
+             WHERE o.number <= 2 OR o.bytes_before <= $7) live ON true ORDER BY live.key"
         );
         // One more than wanted shows that others follow.
         let rows_max = i64::try_from(max.changes).unwrap_or(i64::MAX).saturating_add(1);

@@ -348,12 +348,12 @@ impl Store for Sqlite {
              c.expires_at_ms, c.checksum FROM objects o JOIN changes c ON c.resource_version = o.resource_version \
              WHERE o.resource = ?1 AND o.key >= ?2 AND o.key < COALESCE(?3, x'') ORDER BY o.key",
         );
-        let mut reader = PartRows::new(max);
+        let mut part = PartRows::new(max);
         let objects = objects.bind(collection.as_str()).bind(range.from()).bind(range.end());
-        let read = connection.fetch_while(objects, |row| Ok(reader.take(read_or_damaged(row, 0)?.into()))).await;
+        let read = connection.fetch_while(objects, |row| Ok(part.take(read_or_damaged(row, 0)?.into()))).await;
         connection.roll_back().await;
         let is_cut = read?.is_none();
-        Ok(ReadPart { objects: reader.objects, revision: Revision::new(current), is_cut })
+        Ok(ReadPart { objects: part.objects, revision: Revision::new(current), is_cut })
     }
 
     async fn size_bytes(&self, collection: &Collection, range: &KeyRange) -> Result<Option<usize>, StoreError> {
