@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::watch::{self, error::RecvError};
 use tokio::time::timeout;
 
 use crate::memory::{Full, Memory, Reservation};
@@ -40,6 +40,8 @@ struct ChangeSource {
     position: Revision,
     /// Whether everything has been read that was visible when `changed` was last checked.
     is_read_out: bool,
+    /// Whether the changes that were read last came from the database, as memory does not have them.
+    reads_log: bool,
     changed: watch::Receiver<Revision>,
     /// Who reads the changes; `None` if they are dropped at once.
     client: Option<WatchClient>,
@@ -62,7 +64,7 @@ struct HeldPage {
 
 impl LogWatch {
     pub(super) fn new(log: CollectionLog, position: Revision, changed: watch::Receiver<Revision>) -> Self {
-        let source = ChangeSource { log, position, is_read_out: false, changed, client: None };
+        let source = ChangeSource { log, position, is_read_out: false, reads_log: false, changed, client: None };
         LogWatch { source: Some(source), waiting: VecDeque::new(), held: None, seen: position }
     }
 
@@ -139,18 +141,9 @@ impl LogWatch {
             }
             self.held = None;
             let source = self.source.as_mut()?;
-            if source.is_read_out {
-                match timeout(ADVANCE_EVERY, source.changed.changed()).await {
-                    Ok(Ok(())) => {}
-                    Ok(Err(_)) => {
-                        self.source = None;
-                        return None;
-                    }
-                    Err(_) => {
-                        source.advance();
-                        continue;
-                    }
-                }
+            if source.is_read_out && source.wait().await.is_err() {
+                self.source = None;
+                return None;
             }
             source.is_read_out = false;
             // Marked as seen before reading: a change after this wakes the watch again.
@@ -172,6 +165,19 @@ impl ChangeSource {
         self.is_read_out && matches!(self.changed.has_changed(), Ok(false))
     }
 
+    /// Waits until the collection changes, or is dropped from memory. Cancel-safe.
+    async fn wait(&mut self) -> Result<(), RecvError> {
+        if !self.reads_log {
+            return self.changed.changed().await;
+        }
+        loop {
+            match timeout(ADVANCE_EVERY, self.changed.changed()).await {
+                Ok(changed) => return changed,
+                Err(_) => _ = self.advance(),
+            }
+        }
+    }
+
     /// Moves on to the newest revision, which is returned, if the collection has not changed since the position: the log
     /// need not reach back further.
     fn advance(&mut self) -> Option<Revision> {
@@ -182,7 +188,9 @@ impl ChangeSource {
 
     /// The next changes; `None` if they are gone, or if the database or the memory is. Cancel-safe.
     async fn page(&mut self) -> Option<HeldPage> {
-        let found = match self.log.view.recent(&self.log.collection, self.position, RECENT_PAGE) {
+        let recent = self.log.view.recent(&self.log.collection, self.position, RECENT_PAGE);
+        self.reads_log = recent.is_none();
+        let found = match recent {
             Some(page) => self.hold(page).await,
             None => self.read_page().await,
         };

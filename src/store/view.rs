@@ -568,6 +568,8 @@ impl ViewState {
         let Some(CollectionState::Loaded(mut loaded)) = self.collections.remove(collection) else { return Vec::new() };
         if loaded.is_watched() {
             let changed = std::mem::replace(&mut loaded.changed, watch::Sender::new(loaded.revision));
+            // They see that the log is theirs to read now.
+            changed.send_modify(|_| {});
             self.followed.insert(collection.clone(), changed);
         }
         self.object_bytes = self.object_bytes.saturating_sub(loaded.object_bytes);
