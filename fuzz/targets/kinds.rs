@@ -66,7 +66,8 @@ fn decoded(kind: &'static Kind, sent: &Value) -> Option<Value> {
     if kind.form == Form::Typed {
         assert_eq!(read(object.clone()).as_ref(), Ok(&object), "{}: what was decoded decodes to itself", kind.kind);
         let bytes = protobuf::encode(kind.message(), &object);
-        assert!(protobuf::decode(kind.message(), &bytes).is_ok(), "what was encoded decodes");
+        let decoded = protobuf::decode(kind.message(), &bytes);
+        assert!(decoded.is_ok(), "{}: what was encoded decodes: {:?}", kind.kind, decoded.err());
         black_box(json::encode_as(&object, kinds::layout::of(&object)));
     }
     Some(object)

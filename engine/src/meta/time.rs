@@ -144,11 +144,19 @@ pub fn normalize_micro(text: &str) -> Result<Option<String>, TimeError> {
 /// The whole seconds of a moment, in UTC; `None` for Go's zero time.
 fn in_utc(text: &str, moment: Moment) -> Result<Option<DateTime>, TimeError> {
     // Go exceeds a year of four digits here, and then can't read what it wrote.
-    let utc = civil::Date::constant(1970, 1, 1).at(0, 0, 0, 0);
-    let utc = utc.checked_add(SignedDuration::from_secs(moment.unix_seconds)).ok().filter(|utc| utc.year() >= 0);
-    let utc = utc.ok_or_else(|| TimeError::Range { text: text.to_owned(), part: "day" })?;
-    let is_zero = utc == DateTime::constant(1, 1, 1, 0, 0, 0, 0) && moment.nanos == 0;
+    let utc = utc(moment.unix_seconds).ok_or_else(|| TimeError::Range { text: text.to_owned(), part: "day" })?;
+    let is_zero = utc == NO_TIME && moment.nanos == 0;
     Ok((!is_zero).then_some(utc))
+}
+
+/// Go's zero time, the start of the year 1.
+pub const NO_TIME: DateTime = DateTime::constant(1, 1, 1, 0, 0, 0, 0);
+
+/// The time in UTC so many seconds after 1970 began; `None` outside of the years 0 to 9999. jiff's `Timestamp` ends a day
+/// before that.
+pub fn utc(unix_seconds: i64) -> Option<DateTime> {
+    let begun = civil::Date::constant(1970, 1, 1).at(0, 0, 0, 0);
+    begun.checked_add(SignedDuration::from_secs(unix_seconds)).ok().filter(|utc| utc.year() >= 0)
 }
 
 /// Reads RFC 3339.

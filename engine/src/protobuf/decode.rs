@@ -1,8 +1,6 @@
 //! Decodes the parts of a message to JSON, as Go encodes the struct that they fill.
 
-use jiff::Timestamp;
-
-use crate::meta::duration;
+use crate::meta::{duration, time};
 use crate::types::{Codec, Field, FieldKind, Message, Shape};
 use crate::value::{Key, Map, Value, base64, json, yaml};
 use crate::work;
@@ -188,21 +186,17 @@ fn of_time(message: &'static Message, bytes: &[u8]) -> Result<Value, ProtobufErr
         Codec::MicroTime => i64::from(number(1) as i32) / 1000,
         _ => 0,
     };
-    let time = Timestamp::from_second(seconds).ok();
-    let time = time.and_then(|time| time.checked_add(jiff::SignedDuration::from_micros(micros)).ok());
-    let time = time.filter(|time| *time >= YEAR_ZERO).ok_or(ProtobufError::YearOutOfRange)?;
+    let (seconds, micros) = (seconds.saturating_add(micros.div_euclid(MICROS)), micros.rem_euclid(MICROS));
+    let utc = time::utc(seconds).ok_or(ProtobufError::YearOutOfRange)?;
     Ok(match message.codec {
-        _ if time == NO_TIME => Value::Null,
-        Codec::MicroTime => Value::String(format!("{time:.6}")),
-        _ => Value::String(time.to_string()),
+        _ if utc == time::NO_TIME && micros == 0 => Value::Null,
+        Codec::MicroTime => Value::String(format!("{utc}.{micros:06}Z")),
+        _ => Value::String(format!("{utc}Z")),
     })
 }
 
-/// Go's zero time, the start of the year 1.
-const NO_TIME: Timestamp = Timestamp::constant(-62_135_596_800, 0);
-
-/// The start of the year 0; jiff's maximum is the end of the year 9999.
-const YEAR_ZERO: Timestamp = Timestamp::constant(-62_167_219_200, 0);
+/// In a second.
+const MICROS: i64 = 1_000_000;
 
 fn is_zero(value: &Value) -> bool {
     match value {

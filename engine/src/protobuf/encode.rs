@@ -3,8 +3,6 @@
 
 use std::borrow::Cow;
 
-use jiff::Timestamp;
-
 use crate::meta::{duration, time};
 use crate::types::{Codec, FIELDS_MAX, Field, FieldKind, Message, Shape};
 use crate::value::json::{Tape, TextTree};
@@ -120,9 +118,8 @@ fn moment(text: &str) -> Option<(i64, i32)> {
     if let Some(seconds) = time::normal_seconds(text) {
         return Some((seconds, 0));
     }
-    let time: Timestamp = text.parse().ok()?;
-    let (seconds, rest) = (time.as_second(), time.subsec_nanosecond());
-    Some((seconds - i64::from(rest < 0), rest.rem_euclid(1_000_000_000)))
+    let moment = time::parse(text).ok()?;
+    Some((moment.unix_seconds, moment.nanos.try_into().ok()?))
 }
 
 struct Encoder<'w, T> {

@@ -159,6 +159,22 @@ fn times_have_seconds_and_lease_times_micros() {
     assert_eq!(to_json(message("v1", "ConfigMap"), beyond), Err(expected));
 }
 
+#[test]
+fn times_reach_to_the_end_of_the_last_year() {
+    let lease = message("coordination.k8s.io/v1", "Lease");
+    for (created, acquired) in [
+        ("9999-12-31T23:59:59Z", "9999-12-31T23:59:59.999999Z"),
+        ("0000-01-01T00:00:00Z", "0000-01-01T00:00:00.000000Z"),
+        ("1969-12-31T23:59:59Z", "1969-12-31T23:59:59.000001Z"),
+    ] {
+        let text = format!(
+            r#"{{"metadata":{{"creationTimestamp":"{created}","name":"a"}},"spec":{{"acquireTime":"{acquired}"}}}}"#
+        );
+        let bytes = encode(lease, &json::decode(text.as_bytes()).expect("JSON"));
+        assert_eq!(to_json(lease, &bytes), Ok(text));
+    }
+}
+
 #[track_caller]
 fn check_error(message: &'static Message, bytes: &[u8], expected: &str) {
     assert_eq!(to_json(message, bytes), Err(expected.to_owned()));
