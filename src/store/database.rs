@@ -69,8 +69,8 @@ struct Inner {
     health: Arc<Health>,
     /// The maximum size of a collection that is loaded for a list or watch, if the store knows the size.
     collection_bytes_max: usize,
-    /// Until when each collection that was found to be larger than that is not measured again.
-    refused: SyncMutex<HashMap<Collection, Instant>>,
+    /// Until when each collection, or a range of it, that was found to be larger than memory can hold is not measured again.
+    refused: SyncMutex<HashMap<(Collection, KeyRange), Instant>>,
     /// Collections are measured one at a time.
     measuring: Mutex<()>,
     memory: Arc<Memory>,
@@ -311,17 +311,21 @@ impl Database {
         {
             return Err(SnapshotError::Expired { compacted: view.compacted() });
         }
-        let bytes_max = memory.held_bytes_max() / PART_DIVISOR;
+        let (bytes_max, begun) = (memory.held_bytes_max() / PART_DIVISOR, Instant::now());
         // What has changed since an exact revision comes on top.
         let reverted_bytes = if matches!(at, At::Exact(_)) { part::PAGE_BYTES.min(bytes_max) } else { 0 };
         let bytes = match size {
+            PartSize::All if self.inner.is_refused(collection, &range) => return Err(StoreError::NoMemory.into()),
             PartSize::All => {
                 let (store, collection, range) = (Arc::clone(store), collection.clone(), range.clone());
                 to_the_end(async move { store.size_bytes(&collection, &range).await }).await?
             }
             PartSize::First(_) => None,
         };
-        let max = size.max(bytes, bytes_max).ok_or(StoreError::NoMemory)?;
+        let Some(max) = size.max(bytes, bytes_max) else {
+            self.inner.refuse(collection, range, begun.elapsed());
+            return Err(StoreError::NoMemory.into());
+        };
         let reserved = reader.reserve(memory, part::memory_of(max) + reverted_bytes).await;
         let mut reserved = reserved.map_err(|_| StoreError::NoMemoryNow)?;
         let read = {
@@ -598,7 +602,7 @@ impl Database {
         if self.inner.required.contains(collection) {
             return self.load(collection, usize::MAX).await.map(drop);
         }
-        if self.inner.is_refused(collection) || !self.fits(collection).await? {
+        if !self.fits(collection).await? {
             return Err(StoreError::NoMemory);
         }
         let is_loaded = self.load(collection, self.inner.collection_bytes_max).await?;
@@ -607,19 +611,22 @@ impl Database {
 
     /// Whether there may be room for a collection, which is measured if that is in question.
     async fn fits(&self, collection: &Collection) -> Result<bool, StoreError> {
-        let view = &self.inner.view;
+        let (view, all) = (&self.inner.view, KeyRange::of(""));
+        if self.inner.is_refused(collection, &all) {
+            return Ok(false);
+        }
         let _one_at_a_time = self.inner.measuring.lock().await;
         if view.is_loaded(collection) || !view.is_too_large(collection) && !view.is_crowded() {
             return Ok(true);
         }
-        if self.inner.is_refused(collection) {
+        if self.inner.is_refused(collection, &all) {
             return Ok(false);
         }
         let begun = Instant::now();
-        let bytes = self.inner.store.size_bytes(collection, &KeyRange::of("")).await?;
+        let bytes = self.inner.store.size_bytes(collection, &all).await?;
         let fits = bytes.is_none_or(|bytes| view.has_room_for(bytes));
         if !fits {
-            self.inner.refuse(collection, begun.elapsed() * REFUSED_TIMES);
+            self.inner.refuse(collection, all, begun.elapsed());
         }
         Ok(fits)
     }
@@ -639,23 +646,24 @@ impl Database {
 }
 
 impl Inner {
-    /// Whether memory could not hold a collection a short time ago.
-    fn is_refused(&self, collection: &Collection) -> bool {
+    /// Whether memory could not hold a range of a collection a short time ago.
+    fn is_refused(&self, collection: &Collection, range: &KeyRange) -> bool {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         refused.retain(|_, until| *until > Instant::now());
-        refused.contains_key(collection)
+        !refused.is_empty() && refused.contains_key(&(collection.clone(), range.clone()))
     }
 
-    fn refuse(&self, collection: &Collection, time: Duration) {
-        let until = Instant::now() + time.clamp(REFUSED_FOR, REFUSED_FOR_MAX);
-        self.refused.lock().unwrap_or_else(PoisonError::into_inner).insert(collection.clone(), until);
+    /// Notes that memory can't hold a range of a collection, which it took some time to measure.
+    fn refuse(&self, collection: &Collection, range: KeyRange, measured: Duration) {
+        let until = Instant::now() + (measured * REFUSED_TIMES).clamp(REFUSED_FOR, REFUSED_FOR_MAX);
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner).insert((collection.clone(), range), until);
     }
 
     async fn load(&self, collection: &Collection, bytes_max: usize) -> Result<bool, StoreError> {
         let _one_at_a_time = self.loading.lock().await;
         let is_whole = bytes_max == self.collection_bytes_max && bytes_max < usize::MAX;
         // While others waited for this.
-        if is_whole && self.is_refused(collection) {
+        if is_whole && self.is_refused(collection, &KeyRange::of("")) {
             return Ok(false);
         }
         if !self.view.begin_loading(collection) {
@@ -670,7 +678,7 @@ impl Inner {
                 self.view.abandon_loading(collection);
                 self.view.note_too_large(collection);
                 if is_whole {
-                    self.refuse(collection, REFUSED_FOR);
+                    self.refuse(collection, KeyRange::of(""), Duration::ZERO);
                 }
                 Ok(false)
             }

@@ -1,7 +1,7 @@
 //! Ranges of keys.
 
 /// A range of the keys of a collection.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KeyRange {
     from: Box<str>,
     /// The first key after the range; `None` if it has all that follow.
