@@ -205,8 +205,8 @@ impl ChangeSource {
 
     /// Changes that are in memory. Watches share them, and the memory of a large one.
     async fn hold(&self, page: LogPage) -> Result<HeldPage, NoPage> {
-        let held = match (&self.client, page.changes.as_slice()) {
-            (Some(client), [change]) if change.size_bytes() > RECENT_PAGE.bytes => Some(client.share(change).await?),
+        let held = match (&self.client, large_change(&page)) {
+            (Some(client), Some(change)) => Some(client.share(change).await?),
             _ => None,
         };
         Ok(HeldPage { page, held })
@@ -221,11 +221,8 @@ impl ChangeSource {
             };
             let page = self.log.read_page(self.position, &self.changed).await?.ok_or(NoPage::Gone)?;
             let Some(client) = &mut self.client else { return Ok(HeldPage { page, held: None }) };
-            let large = match page.changes.as_slice() {
-                [change] if change.size_bytes() > RECENT_PAGE.bytes => Some(Arc::clone(change)),
-                _ => None,
-            };
-            if let Some(shared) = large.as_ref().and_then(|change| change.reserved()) {
+            let large = large_change(&page);
+            if let Some(shared) = large.and_then(|change| change.reserved()) {
                 client.log_bytes = LOG_BYTES;
                 return Ok(HeldPage { page, held: Some(shared) });
             }
@@ -254,6 +251,14 @@ impl WatchClient {
             Some(reserved) => Ok(reserved),
             None => Ok(change.keep_reserved(self.reserve(held_bytes(change)).await?)),
         }
+    }
+}
+
+/// The change of a page that has a single large one.
+fn large_change(page: &LogPage) -> Option<&Arc<Change>> {
+    match page.changes.as_slice() {
+        [change] if change.size_bytes() > RECENT_PAGE.bytes => Some(change),
+        _ => None,
     }
 }
 

@@ -94,6 +94,12 @@ impl CountedConnection {
         self.fetch_rows(statements).await
     }
 
+    /// Begins to read one state of the database, and returns its newest revision.
+    pub async fn begin_to_read(&mut self) -> Result<i64, StoreError> {
+        self.begin(sqlx::query("BEGIN")).await?;
+        self.fetch_number("SELECT current_revision FROM meta").await
+    }
+
     /// Runs statements of which the last is COMMIT.
     pub async fn commit(&mut self, statements: Statement<'_>) -> Result<(), StoreError> {
         self.execute(statements).await?;

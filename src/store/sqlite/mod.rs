@@ -314,9 +314,7 @@ impl Store for Sqlite {
         bytes_max: usize,
     ) -> Result<Option<(Objects, Revision)>, StoreError> {
         let mut connection = self.loading().await?;
-        // Both statements read the same state of the database.
-        connection.begin(sqlx::query("BEGIN")).await?;
-        let current = connection.fetch_number("SELECT current_revision FROM meta").await?;
+        let current = connection.begin_to_read().await?;
         // In the order of the keys: sorting a million of them costs more than random disk reads.
         let objects = sqlx::query(
             "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
@@ -339,9 +337,7 @@ impl Store for Sqlite {
 
     async fn read_part(&self, collection: &Collection, range: &KeyRange, max: PageMax) -> Result<ReadPart, StoreError> {
         let mut connection = self.paging().await?;
-        // Both statements read the same state of the database.
-        connection.begin(sqlx::query("BEGIN")).await?;
-        let current = connection.fetch_number("SELECT current_revision FROM meta").await?;
+        let current = connection.begin_to_read().await?;
         // Any blob is greater than any text.
         let objects = sqlx::query(
             "SELECT c.key, c.resource_version, c.created_version, c.uid, c.stored_version, c.schema_generation, c.bytes, \
