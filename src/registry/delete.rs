@@ -19,7 +19,7 @@ use crate::write::metadata::metadata_mut;
 
 use super::admit::Admitted;
 use super::derive::{Undecodable, readable, remove_resource_version, set_resource_version};
-use super::list::{ListPage, ListRequest};
+use super::list::{ListAt, ListPage, ListRequest};
 use super::write::{encode_over, write_failed};
 use super::{Registry, Target, Warnings};
 
@@ -388,18 +388,28 @@ impl Registry {
         }
     }
 
-    /// Deletes every object that `list` selects, and answers them as they were before.
+    /// Deletes every object that `list` selects, and answers them as they were before; `None` if a list without a limit was
+    /// read in pages, as memory can't hold them all.
     pub async fn delete_collection(
         &self,
         target: &Target,
         user: &UserInfo,
-        list: &ListRequest,
+        mut list: ListRequest,
         options: &DeleteRequest,
         warnings: &mut Warnings,
-    ) -> Result<ListPage, Status> {
-        let page = self.list(target, list).await?;
-        self.delete_listed(target, &page, user, options, warnings).await?;
-        Ok(page)
+    ) -> Result<Option<ListPage>, Status> {
+        let is_exact = matches!(list.at, ListAt::Exact(_));
+        let mut is_first = true;
+        loop {
+            let page = self.list(target, &list).await?;
+            self.delete_listed(target, &page, user, options, warnings).await?;
+            // What has changed since would be read again for each page, and that includes all deletions.
+            let next = if is_exact { page.next(target).map(ListAt::Continue) } else { page.next_at_newest(target) };
+            match next {
+                Some(next) if list.limit == 0 => (list.at, is_first) = (next, false),
+                _ => return Ok(is_first.then_some(page)),
+            }
+        }
     }
 
     /// Deletes the objects of a page.
@@ -422,7 +432,8 @@ impl Registry {
         self.delete_each(target, page, None, &DeleteRequest::default(), &mut Warnings::default()).await
     }
 
-    /// Deletes the objects of `page`; without a user, admission is not asked.
+    /// Deletes the objects of `page`, up to the first that can't be deleted; without a user, admission is not asked, and those
+    /// after it are deleted too.
     async fn delete_each(
         &self,
         target: &Target,
@@ -433,21 +444,21 @@ impl Registry {
     ) -> Result<(), Status> {
         // Together, they are written to disk in batches, in the order of their keys.
         let mut deletions = FuturesOrdered::new();
-        for (stored, _) in &page.items {
-            if deletions.len() == DELETIONS_AT_ONCE {
-                settle(deletions.next().await, warnings)?;
+        let (mut objects, mut outcome) = (page.items.iter(), Ok(()));
+        loop {
+            if deletions.len() < DELETIONS_AT_ONCE
+                && let Some((stored, _)) = objects.next()
+            {
+                deletions.push_back(self.delete_if_there(target.of_key(&stored.key), user, options));
+                continue;
             }
-            let mut one = target.clone();
-            match stored.key.split_once('/') {
-                Some((namespace, name)) => (one.namespace, one.name) = (namespace.to_owned(), name.to_owned()),
-                None => one.name = stored.key.to_string(),
+            let Some((deleted, found)) = deletions.next().await else { return outcome };
+            warnings.absorb(found.into_notes());
+            outcome = outcome.and(deleted);
+            if outcome.is_err() && user.is_some() {
+                return outcome;
             }
-            deletions.push_back(self.delete_if_there(one, user, options));
         }
-        while let Some(outcome) = deletions.next().await {
-            settle(Some(outcome), warnings)?;
-        }
-        Ok(())
     }
 
     async fn delete_if_there(
@@ -483,13 +494,6 @@ enum Grace {
 }
 
 type Deleted = Result<(), Status>;
-
-/// The outcome of one of several deletions.
-fn settle(outcome: Option<(Deleted, Warnings)>, warnings: &mut Warnings) -> Deleted {
-    let Some((outcome, found)) = outcome else { return Ok(()) };
-    warnings.absorb(found.into_notes());
-    outcome
-}
 
 /// Whether the grace period of an object is still running, and is not shortened. Admission is not asked again about its
 /// deletion.

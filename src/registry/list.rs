@@ -58,10 +58,14 @@ pub struct ListPage {
 }
 
 impl ListPage {
-    /// Where the newest state of a list of `target` goes on after this page; `None` after the last.
+    /// Where a list of `target` goes on after this page, at its revision; `None` after the last.
+    pub fn next(&self, target: &Target) -> Option<ContinueToken> {
+        ContinueToken::decode(&self.continue_token, &key_prefix(target)).ok()
+    }
+
+    /// The same, at the newest revision.
     pub fn next_at_newest(&self, target: &Target) -> Option<ListAt> {
-        let token = ContinueToken::decode(&self.continue_token, &key_prefix(target)).ok()?;
-        Some(ListAt::Continue(ContinueToken { revision: None, ..token }))
+        self.next(target).map(|token| ListAt::Continue(ContinueToken { revision: None, ..token }))
     }
 }
 

@@ -159,6 +159,13 @@ impl Target {
         if self.version.is_namespaced() { format!("{}/{name}", self.namespace) } else { name.to_owned() }
     }
 
+    /// The same for the object under `key`.
+    fn of_key(&self, key: &str) -> Target {
+        let (namespace, name) = key.split_once('/').unwrap_or(("", key));
+        let namespace = if namespace.is_empty() { self.namespace.clone() } else { namespace.to_owned() };
+        Target { namespace, name: name.to_owned(), ..self.clone() }
+    }
+
     fn not_found(&self) -> Status {
         Status::not_found(&self.version.group, &self.version.names.plural, &self.name)
     }

@@ -298,7 +298,7 @@ mod tests {
         let levels = levels.expect("it is built in");
         let (list, options) = (ListRequest::default(), DeleteRequest::default());
         let mut warnings = Warnings::default();
-        registry.delete_collection(&levels, &own_user(), &list, &options, &mut warnings).await.expect("it may");
+        registry.delete_collection(&levels, &own_user(), list, &options, &mut warnings).await.expect("it may");
         for (name, expected) in [("system-nodes", "True"), ("probes", "False")] {
             let target = registry.own_target(flow_control::GROUP, SCHEMAS, name).await.expect("it is built in");
             let schema = registry.found(&target).await.expect("the store works").expect("it is there");

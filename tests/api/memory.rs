@@ -264,6 +264,30 @@ fn a_collection_that_memory_can_not_hold_is_watched_and_its_namespace_deleted() 
 }
 
 #[test]
+fn a_collection_that_memory_can_not_hold_is_deleted_at_once() {
+    let folder = Folder::for_test();
+    let (server, peak) = with_a_large_collection(&folder);
+    let kept = json!({"metadata": {"name": "kept", "finalizers": ["example.com/wait"]}});
+    assert_eq!(send(&server, "POST", FULL, &kept).status, 201);
+    assert_eq!(send(&server, "POST", CONFIG_MAPS, &json!({"metadata": {"name": "mine"}})).status, 201);
+    let tried = server.send("DELETE", &format!("{FULL}?dryRun=All"), &[], None);
+    assert_eq!(tried.status, 200, "{}", tried.json());
+    let selected = format!("{FULL}?fieldSelector=metadata.name!%3Dmap-007");
+    let deleted = server.send("DELETE", &selected, &[], None);
+    let expected = json!({
+        "apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Success",
+        "details": {"kind": "ConfigMap"}, "code": 200,
+    });
+    assert_eq!((deleted.status, deleted.json()), (200, expected));
+    assert!(peak.bytes() < LIMIT_BYTES, "{} MiB", peak.bytes() >> 20);
+    let list = server.send("GET", FULL, &[], None).json();
+    let left: Vec<&str> = names(&list).into_iter().filter(|name| *name != "kube-root-ca.crt").collect();
+    assert_eq!(left, ["kept", "map-007"]);
+    let list = server.send("GET", CONFIG_MAPS, &[], None).json();
+    assert_eq!(names(&list), ["kube-root-ca.crt", "mine"], "other namespaces keep theirs");
+}
+
+#[test]
 fn a_watch_does_not_keep_more_in_memory_than_there_is_for_it() {
     let folder = Folder::for_test();
     let server = Server::start(&folder.0, &["--durability", "relaxed", "--memory-limit", "96Mi"]);

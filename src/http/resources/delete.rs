@@ -33,13 +33,9 @@ pub(super) async fn delete(
     exchange.warn(warnings);
     match outcome? {
         Deletion::Gone(status) => {
-            let format = AnswerFormat { transform: None, ..format };
-            let mut status = status.to_value();
-            if options.ignore_store_read_error == Some(true) {
-                // The reference creates this Status elsewhere, with its code.
-                status.make_object().insert("code", Value::Int(200));
-            }
-            Ok(answer::content(exchange, 200, format, AnswerContent::Value(status)))
+            // The reference creates that Status elsewhere, with its code.
+            let code = (options.ignore_store_read_error == Some(true)).then_some(200);
+            Ok(success(exchange, format, &status, code))
         }
         Deletion::Removed(value) => object(exchange, target, 200, format, &shape, AnswerContent::Value(value)),
         Deletion::Stays(value) => {
@@ -47,6 +43,16 @@ pub(super) async fn delete(
             object(exchange, target, code, format, &shape, AnswerContent::Value(value))
         }
     }
+}
+
+/// The answer of a deletion that shows no objects; some have a `code` in their Status.
+pub(super) fn success(exchange: &Exchange, format: AnswerFormat, status: &Status, code: Option<i64>) -> Response<Body> {
+    let format = AnswerFormat { transform: None, ..format };
+    let mut status = status.to_value();
+    if let Some(code) = code {
+        status.make_object().insert("code", Value::Int(code));
+    }
+    answer::content(exchange, 200, format, AnswerContent::Value(status))
 }
 
 /// The options of a DELETE: in the body, or in the query if there is no body.
