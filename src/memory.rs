@@ -38,23 +38,23 @@
 
 pub mod fair;
 mod request_pool;
+mod room;
+mod system;
 
-use std::fs;
-use std::io::Read as _;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::meta::Status;
 use fair::{FairPool, FairUnits};
 use request_pool::{RequestPool, SMALL_BYTES_MAX};
+use system::{own_bytes, system_limit_bytes};
+
+pub use room::{Full, Growth, Portion, RETRY_AFTER_SECONDS, Room};
 
 /// How long an operation waits for memory before it is refused.
 pub const WAIT: Duration = Duration::from_secs(5);
-/// How long a refused client is told to wait.
-pub const RETRY_AFTER_SECONDS: u32 = 1;
 /// How long a measurement of the process's memory is valid: a thread fills some 20 MiB in that
 /// time.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -106,8 +106,6 @@ const GRANTS_SHARE: usize = 8;
 const GRANT_BYTES_FREE: usize = 4 << 10;
 /// For objects in the forms that clients get, where these differ from what is stored.
 const DERIVED_SHARE: usize = 8;
-/// What is small has room until so many times the share is taken.
-const SMALL_TIMES: usize = 2;
 /// For OpenAPI documents that are kept.
 const DOCUMENTS_SHARE: usize = 8;
 /// How many bytes of them are kept at least, whatever the limit is: those of the built-in kinds.
@@ -124,10 +122,6 @@ const COLLECTION_SHARE: usize = 2;
 const SHORT_PERCENT: usize = 85;
 /// The use above which there is none left.
 const OUT_PERCENT: usize = 95;
-/// The divisor of the limit of address space that gives the memory that can be counted on.
-#[cfg(unix)]
-const ADDRESSES_SHARE: usize = 2;
-
 /// The memory budget of a process.
 #[derive(Debug)]
 pub struct Memory {
@@ -151,44 +145,9 @@ pub struct Memory {
     looked: AtomicU64,
 }
 
-/// How many bytes the in-memory databases of a process may hold together; so for its control planes, and for what it
-/// knows of all objects.
-#[derive(Debug)]
-pub struct Room {
-    bytes_max: usize,
-    taken: AtomicUsize,
-    /// The room that this one is a part of.
-    whole: Option<Arc<Room>>,
-}
-
-/// A part of a room, taken until it is dropped.
-#[derive(Debug)]
-pub struct Portion {
-    room: Arc<Room>,
-    bytes: usize,
-}
-
-/// How many bytes something took, and how many it will take.
-#[derive(Clone, Copy, Debug)]
-pub struct Growth {
-    pub bytes_before: usize,
-    pub bytes: usize,
-}
-
 /// Memory that is kept free for its holder until the reservation is dropped.
 #[derive(Debug)]
 pub struct Reservation(FairUnits);
-
-/// No memory became free in time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Full;
-
-impl From<Full> for Status {
-    fn from(_: Full) -> Self {
-        let why = "the server has no memory left for this request, please try again later";
-        Status::too_many_requests(why, RETRY_AFTER_SECONDS)
-    }
-}
 
 impl Reservation {
     /// Gives back all but so many bytes.
@@ -204,71 +163,6 @@ impl Reservation {
     /// Reserves so many bytes more of the same pool, at once or not at all.
     pub fn more(&self, bytes: usize) -> Result<Reservation, Full> {
         self.0.more(units_for(bytes)).map(Reservation).ok_or(Full)
-    }
-}
-
-impl Room {
-    pub fn of(bytes_max: usize) -> Arc<Self> {
-        Arc::new(Room { bytes_max, taken: AtomicUsize::new(0), whole: None })
-    }
-
-    /// A part of another room.
-    pub fn within(whole: &Arc<Room>, bytes_max: usize) -> Arc<Self> {
-        Arc::new(Room { bytes_max, taken: AtomicUsize::new(0), whole: Some(Arc::clone(whole)) })
-    }
-
-    /// A room without a limit.
-    pub fn endless() -> Arc<Self> {
-        Room::of(usize::MAX)
-    }
-
-    /// Whether so many more bytes fit. Others may take them at the same time: then slightly more
-    /// than the limit is taken.
-    pub fn has(&self, bytes: usize) -> bool {
-        self.all().all(|room| room.taken().saturating_add(bytes) <= room.bytes_max)
-    }
-
-    /// Whether something may grow to so many bytes. What is small has room until more is taken, and what does not grow
-    /// always has.
-    fn check(&self, growth: &Growth, bytes_small: usize) -> Result<(), Full> {
-        let times = if growth.bytes <= bytes_small { SMALL_TIMES } else { 1 };
-        let more = growth.bytes.saturating_sub(growth.bytes_before);
-        let has_room = || self.taken().saturating_add(more) <= self.bytes_max.saturating_mul(times);
-        if more == 0 || has_room() { Ok(()) } else { Err(Full) }
-    }
-
-    pub fn take(self: &Arc<Self>, bytes: usize) -> Portion {
-        self.all().for_each(|room| _ = room.taken.fetch_add(bytes, Ordering::Relaxed));
-        Portion { room: Arc::clone(self), bytes }
-    }
-
-    /// This room, and those that it is a part of.
-    fn all(&self) -> impl Iterator<Item = &Room> {
-        std::iter::successors(Some(self), |room| room.whole.as_deref())
-    }
-
-    pub fn taken(&self) -> usize {
-        self.taken.load(Ordering::Relaxed)
-    }
-}
-
-impl Portion {
-    /// Takes more, or gives back some.
-    pub fn resize(&mut self, bytes: usize) {
-        for room in self.room.all() {
-            if bytes > self.bytes {
-                room.taken.fetch_add(bytes - self.bytes, Ordering::Relaxed);
-            } else {
-                room.taken.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
-            }
-        }
-        self.bytes = bytes;
-    }
-}
-
-impl Drop for Portion {
-    fn drop(&mut self) {
-        self.room.all().for_each(|room| _ = room.taken.fetch_sub(self.bytes, Ordering::Relaxed));
     }
 }
 
@@ -490,65 +384,6 @@ fn work_bytes(body: &[u8]) -> usize {
     let chunks = body.chunks(usize::from(u8::MAX));
     let values: usize = chunks.map(|chunk| usize::from(chunk.iter().map(begins).sum::<u8>())).sum();
     body.len() * TEXT_COPIES + values * VALUE_BYTES
-}
-
-/// The private memory of the process, in bytes: pages that are mapped from files can be dropped by
-/// the system.
-///
-/// The fields of `statm` are counts of pages: the size, the resident pages, and those of them that
-/// are mapped from files. (`status` has the same values, but takes several times as long to read.)
-fn own_bytes() -> Option<usize> {
-    let mut told = [0; 128];
-    let length = fs::File::open("/proc/self/statm").ok()?.read(&mut told).ok()?;
-    let mut counts = str::from_utf8(told.get(..length)?).ok()?.split(' ').skip(1).map_while(|count| count.parse().ok());
-    let (resident, of_files): (usize, usize) = (counts.next()?, counts.next()?);
-    resident.saturating_sub(of_files).checked_mul(page_bytes())
-}
-
-#[cfg(unix)]
-fn page_bytes() -> usize {
-    rustix::param::page_size()
-}
-
-/// Other systems don't have the file that counts memory in pages.
-#[cfg(not(unix))]
-fn page_bytes() -> usize {
-    1
-}
-
-/// The least of the limits of the process, its control group and the machine; `None` if the system
-/// does not report them.
-fn system_limit_bytes() -> Option<usize> {
-    let groups = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
-    let of_groups = groups.iter().filter_map(|path| fs::read_to_string(path).ok()?.trim().parse().ok());
-    let of_own = own_group().and_then(|path| fs::read_to_string(path).ok()?.trim().parse().ok());
-    of_groups.chain(of_own).chain(machine_bytes()).chain(address_bytes()).min()
-}
-
-/// The part of the address space limit that can be counted on as memory.
-#[cfg(unix)]
-fn address_bytes() -> Option<usize> {
-    let limit = rustix::process::getrlimit(rustix::process::Resource::As).current?;
-    usize::try_from(limit).ok().map(|limit| limit / ADDRESSES_SHARE)
-}
-
-/// Other systems have no such limit.
-#[cfg(not(unix))]
-fn address_bytes() -> Option<usize> {
-    None
-}
-
-/// The path of the limit of the process's own control group (version 2).
-fn own_group() -> Option<String> {
-    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
-    let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
-    Some(format!("/sys/fs/cgroup{path}/memory.max"))
-}
-
-fn machine_bytes() -> Option<usize> {
-    let told = fs::read_to_string("/proc/meminfo").ok()?;
-    let total = told.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    total.trim().strip_suffix(" kB")?.trim().parse::<usize>().ok()?.checked_mul(1 << 10)
 }
 
 /// Why a text is not a memory limit.

@@ -1,11 +1,10 @@
-//! DELETE of one object and of a collection.
+//! DELETE of one object.
 //!
 //! An object with finalizers is marked and stays until they are gone; an object without is removed at once.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use futures_util::stream::{FuturesOrdered, StreamExt as _};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::admission::Operation;
@@ -19,12 +18,9 @@ use crate::write::metadata::metadata_mut;
 
 use super::admit::Admitted;
 use super::derive::{Undecodable, readable, remove_resource_version, set_resource_version};
-use super::list::{ListAt, ListPage, ListRequest};
 use super::write::{encode_over, write_failed};
 use super::{Registry, Target, Warnings};
 
-/// How many objects of a collection are deleted concurrently: as many as fit into one transaction.
-const DELETIONS_AT_ONCE: usize = 256;
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 
@@ -387,101 +383,6 @@ impl Registry {
             Err(error) => Err(write_failed(&resource.collection, "delete", error)),
         }
     }
-
-    /// Deletes every object that `list` selects, and answers them as they were before; `None` if a list without a limit was
-    /// read in pages, as memory can't hold them all.
-    pub async fn delete_collection(
-        &self,
-        target: &Target,
-        user: &UserInfo,
-        mut list: ListRequest,
-        options: &DeleteRequest,
-        warnings: &mut Warnings,
-    ) -> Result<Option<ListPage>, Status> {
-        let is_exact = matches!(list.at, ListAt::Exact(_));
-        let mut is_first = true;
-        loop {
-            let page = self.list(target, &list).await?;
-            self.delete_listed(target, &page, user, options, warnings).await?;
-            // What has changed since would be read again for each page, and that includes all deletions.
-            let next = if is_exact { page.next(target).map(ListAt::Continue) } else { page.next_at_newest(target) };
-            match next {
-                Some(next) if list.limit == 0 => (list.at, is_first) = (next, false),
-                _ => return Ok(is_first.then_some(page)),
-            }
-        }
-    }
-
-    /// Deletes the objects of a page.
-    pub async fn delete_listed(
-        &self,
-        target: &Target,
-        page: &ListPage,
-        user: &UserInfo,
-        options: &DeleteRequest,
-        warnings: &mut Warnings,
-    ) -> Result<(), Status> {
-        self.delete_each(target, page, Some(user), options, warnings).await
-    }
-
-    /// Deletes every object of `page` without admission, as the definition of them all is being deleted.
-    ///
-    /// Source: `deleteInstances` of `pkg/controller/finalizer/crd_finalizer.go` in apiextensions-apiserver, which calls
-    /// the store itself.
-    pub async fn delete_all_unasked(&self, target: &Target, page: &ListPage) -> Result<(), Status> {
-        self.delete_each(target, page, None, &DeleteRequest::default(), &mut Warnings::default()).await
-    }
-
-    /// Deletes the objects of `page`, up to the first that can't be deleted; without a user, admission is not asked, and those
-    /// after it are deleted too.
-    async fn delete_each(
-        &self,
-        target: &Target,
-        page: &ListPage,
-        user: Option<&UserInfo>,
-        options: &DeleteRequest,
-        warnings: &mut Warnings,
-    ) -> Result<(), Status> {
-        // Together, they are written to disk in batches, in the order of their keys.
-        let mut deletions = FuturesOrdered::new();
-        let (mut objects, mut outcome) = (page.items.iter(), Ok(()));
-        loop {
-            if deletions.len() < DELETIONS_AT_ONCE
-                && let Some((stored, _)) = objects.next()
-            {
-                deletions.push_back(self.delete_if_there(target.of_key(&stored.key), user, options));
-                continue;
-            }
-            let Some((deleted, found)) = deletions.next().await else { return outcome };
-            warnings.absorb(found.into_notes());
-            outcome = outcome.and(deleted);
-            if outcome.is_err() && user.is_some() {
-                return outcome;
-            }
-        }
-    }
-
-    async fn delete_if_there(
-        &self,
-        target: Target,
-        user: Option<&UserInfo>,
-        options: &DeleteRequest,
-    ) -> (Deleted, Warnings) {
-        let mut warnings = Warnings::default();
-        let deleted = match user {
-            Some(user) => self.delete_one(&target, Named::Collection, user, options, &mut warnings).await.map(drop),
-            None => self.delete_unasked(&target, options).await,
-        };
-        if deleted.is_ok() && user.is_some() {
-            // Boxed: hardly any kind has one, and many are deleted at once.
-            Box::pin(self.follow_up(&target, &target.name)).await;
-        }
-        let outcome = match deleted {
-            Err(status) if status.code == 404 => Ok(()),
-            other => other,
-        };
-        (outcome, warnings)
-    }
 }
 
 /// The grace period of an object.
@@ -492,8 +393,6 @@ enum Grace {
     Pending,
     Seconds(i64),
 }
-
-type Deleted = Result<(), Status>;
 
 /// Whether the grace period of an object is still running, and is not shortened. Admission is not asked again about its
 /// deletion.

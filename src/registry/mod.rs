@@ -16,6 +16,7 @@ mod own_writes;
 mod parameters;
 mod objects;
 mod delete;
+mod delete_collection;
 mod derive;
 mod get;
 mod built_in;
