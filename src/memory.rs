@@ -9,7 +9,7 @@
 //! reads, a quarter for requests in flight and for answers that are built as a whole, another quarter for the objects
 //! that requests are checked against, a thirty-second for bodies that are being read, half for watches, and an eighth
 //! each for changes and for former states that their clients have not read, for the references to owners that the
-//! garbage collector follows, for the roles and bindings that are in force, and for objects in the forms that clients
+//! garbage collector follows, for the roles and bindings that are in force, for admission policies, for what nodes need, and for objects in the forms that clients
 //! get. The shares add up to more than the budget, as they are never all used up. Each control plane beside the main
 //! one takes its part of an eighth. The memory of a request is estimated before it begins, from the number of bytes and
 //! values in its body. A request that finds no memory waits in a queue, first come, first served, for five seconds;
@@ -102,10 +102,14 @@ pub const REFERENCE_BYTES: usize = 160;
 const REFERENCES_FREE: usize = 16;
 /// For the roles and bindings that are in force.
 const GRANTS_SHARE: usize = 8;
-/// A role or a binding may take so many bytes even if the others take all of their share.
-const GRANT_BYTES_FREE: usize = 4 << 10;
+/// For the objects that nodes need, by the references of pods.
+const NODES_SHARE: usize = 8;
 /// For objects in the forms that clients get, where these differ from what is stored.
 const DERIVED_SHARE: usize = 8;
+/// For the admission policies that are in force.
+const POLICIES_SHARE: usize = 8;
+/// For the faults of all control planes.
+const FAULTS_SHARE: usize = 32;
 /// For OpenAPI documents that are kept.
 const DOCUMENTS_SHARE: usize = 8;
 /// How many bytes of them are kept at least, whatever the limit is: those of the built-in kinds.
@@ -138,7 +142,10 @@ pub struct Memory {
     planes: Arc<Room>,
     references: Arc<Room>,
     grants: Arc<Room>,
+    nodes: Arc<Room>,
+    policies: Arc<Room>,
     derived: Arc<Room>,
+    faults: Arc<Room>,
     begun: Instant,
     /// The last measurement: milliseconds since `begun`, shifted, and the percentage of the limit
     /// in use.
@@ -186,7 +193,10 @@ impl Memory {
             planes: Room::of(limit_bytes / PLANES_SHARE),
             references: Room::of(limit_bytes / REFERENCES_SHARE),
             grants: Room::of(limit_bytes / GRANTS_SHARE),
+            nodes: Room::of(limit_bytes / NODES_SHARE),
+            policies: Room::of(limit_bytes / POLICIES_SHARE),
             derived: Room::of(limit_bytes / DERIVED_SHARE),
+            faults: Room::of(limit_bytes / FAULTS_SHARE),
             begun: Instant::now(),
             looked: AtomicU64::new(0),
         }
@@ -248,6 +258,11 @@ impl Memory {
         self.references.check(&growth, bytes_of(REFERENCES_FREE))
     }
 
+    /// An empty part of the memory for what nodes need.
+    pub fn for_nodes(&self) -> Portion {
+        self.nodes.take(0)
+    }
+
     /// An empty part of the memory for roles and bindings, which grows with those that are in force.
     pub fn for_grants(&self) -> Portion {
         self.grants.take(0)
@@ -256,12 +271,27 @@ impl Memory {
     /// Whether a role or a binding may grow; an error if those that are in force have taken the memory for them, or for a
     /// small one twice as much.
     pub fn check_grant(&self, growth: &Growth) -> Result<(), Full> {
-        self.grants.check(growth, GRANT_BYTES_FREE)
+        self.grants.check(growth, room::SMALL_BYTES)
+    }
+
+    /// An empty part of the memory for admission policies, which grows with those that are in force.
+    pub fn for_policies(&self) -> Portion {
+        self.policies.take(0)
+    }
+
+    /// Whether an admission policy may grow; an error if those that are in force have taken the memory for them.
+    pub fn check_policy(&self, growth: &Growth) -> Result<(), Full> {
+        self.policies.check(growth, room::SMALL_BYTES)
     }
 
     /// Takes memory to keep an object in a form that clients get; `None` if those that are kept have taken all of it.
     pub fn for_derived(&self, bytes: usize) -> Option<Portion> {
         self.derived.has(bytes).then(|| self.derived.take(bytes))
+    }
+
+    /// Takes memory for a fault that is to be injected; an error if those of all control planes have taken it.
+    pub fn for_fault(&self, bytes: usize) -> Result<Portion, Full> {
+        if self.faults.has(bytes) { Ok(self.faults.take(bytes)) } else { Err(Full) }
     }
 
     /// How many bytes the roles and bindings that are in force take.
@@ -506,7 +536,7 @@ mod tests {
         let check = |bytes: usize| grows(0, bytes);
         assert!(check(bytes_max) && !check(bytes_max + 1));
         taken.resize(bytes_max);
-        assert!(check(GRANT_BYTES_FREE) && !check(GRANT_BYTES_FREE + 1));
+        assert!(check(room::SMALL_BYTES) && !check(room::SMALL_BYTES + 1));
         assert!(grows(1 << 20, 1 << 20) && !grows(1 << 20, (1 << 20) + 1));
         taken.resize(2 * bytes_max - 1);
         assert!(check(1) && !check(2));

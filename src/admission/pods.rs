@@ -48,7 +48,7 @@ impl Admission for Priority {
             _ if !is_of_pods(attributes) => {}
             (Operation::Update, Some(old)) => priority::admit_update(object, old),
             (Operation::Create, _) => {
-                let classes = self.objects.list(place(PRIORITY_CLASSES)).await?;
+                let classes = self.objects.list_fields(place(PRIORITY_CLASSES), &priority::READ).await?;
                 let by_name: HashMap<&str, &Value> =
                     classes.iter().map(|class| (class.str_at(&["metadata", "name"]), class)).collect();
                 let default = priority::default_class(classes.iter());
@@ -65,7 +65,7 @@ impl Admission for Priority {
         if attributes.operation == Operation::Delete || !is_of(attributes, PRIORITY_CLASSES) || !is_default() {
             return Ok(());
         }
-        let classes = self.objects.list(place(PRIORITY_CLASSES)).await?;
+        let classes = self.objects.list_fields(place(PRIORITY_CLASSES), &priority::READ).await?;
         let Some(known) = priority::default_class(classes.iter()) else { return Ok(()) };
         let name = known.str_at(&["metadata", "name"]);
         if attributes.operation == Operation::Update && name == object.str_at(&["metadata", "name"]) {

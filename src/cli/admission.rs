@@ -52,6 +52,7 @@ pub const SERVICE_ACCOUNT: &str = "ServiceAccount";
 struct PluginParts {
     minor: Minor,
     storage: Storage,
+    memory: Arc<Memory>,
     objects: Arc<dyn Objects>,
     authorizer: Arc<dyn Authorizer>,
     client: Arc<WebhookClient>,
@@ -80,20 +81,20 @@ struct Settings {
 
 impl PluginParts {
     fn policies<P: Policy>(&self, in_files: &Arc<[Hook<P>]>) -> StoredPolicies<P> {
-        StoredPolicies::new(self.storage.clone(), Arc::clone(in_files), self.minor)
+        StoredPolicies::new(self.storage.clone(), Arc::clone(in_files), self.minor, &self.memory)
     }
 
-    fn webhooks(&self, mutating: bool) -> Box<dyn Step> {
+    fn webhooks(&self, kind: WebhookKind) -> Box<dyn Step> {
+        let mutating = kind == WebhookKind::Mutating;
         let settings = &self.settings;
         let in_files = if mutating { &settings.mutating_webhooks } else { &settings.validating_webhooks };
         Box::new(Webhooks {
-            source: StoredWebhooks::new(self.storage.clone(), in_files.clone()),
+            source: StoredWebhooks::new(self.storage.clone(), kind, in_files.as_slice().into(), &self.memory),
             client: Arc::clone(&self.client),
             credentials: Arc::clone(&settings.callers[usize::from(mutating)]),
             authorizer: Arc::clone(&self.authorizer),
             figures: Arc::clone(&self.figures),
-            mutating,
-            validating: !mutating,
+            kind,
         })
     }
 }
@@ -180,7 +181,7 @@ const PLUGINS: [Plugin; 37] = [
             figures: Arc::clone(&parts.figures),
         })
     }),
-    (MUTATING_WEBHOOKS, true, |parts| parts.webhooks(true)),
+    (MUTATING_WEBHOOKS, true, |parts| parts.webhooks(WebhookKind::Mutating)),
     (VALIDATING_POLICIES, true, |parts| {
         Box::new(ValidatingPolicies {
             source: parts.policies(&parts.settings.validating_policies),
@@ -188,7 +189,7 @@ const PLUGINS: [Plugin; 37] = [
             figures: Arc::clone(&parts.figures),
         })
     }),
-    (VALIDATING_WEBHOOKS, true, |parts| parts.webhooks(false)),
+    (VALIDATING_WEBHOOKS, true, |parts| parts.webhooks(WebhookKind::Validating)),
     ("ResourceQuota", true, |parts| {
         let limited = parts.settings.limited_resources.clone();
         Box::new(plugins::ResourceQuota::new(Arc::clone(&parts.objects), limited))
@@ -384,6 +385,7 @@ impl Admission {
         let parts = PluginParts {
             minor,
             storage: storage.clone(),
+            memory: Arc::clone(memory),
             objects: Arc::new(StoredObjects { storage: storage.clone(), memory: Arc::clone(memory) }),
             authorizer,
             client: Arc::clone(client),

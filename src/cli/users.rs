@@ -123,7 +123,7 @@ impl Users {
             match mode {
                 AuthorizationMode::AlwaysAllow => Some(Arc::new(AlwaysAllow)),
                 AuthorizationMode::AlwaysDeny => Some(Arc::new(AlwaysDeny)),
-                AuthorizationMode::Node => Some(Arc::new(StoredNodes::new(storage.clone(), minor))),
+                AuthorizationMode::Node => Some(Arc::new(StoredNodes::new(storage.clone(), minor, memory))),
                 AuthorizationMode::Rbac => policy.clone().map(|policy| policy as Arc<dyn Authorizer>),
                 AuthorizationMode::Ready(_, authorizer) => Some(Arc::clone(authorizer)),
             }

@@ -9,6 +9,8 @@ use crate::meta::Status;
 pub const RETRY_AFTER_SECONDS: u32 = 1;
 /// What is small has room until so many times the share is taken.
 const SMALL_TIMES: usize = 2;
+/// How small that is, for what a user's objects take beside their text.
+pub(super) const SMALL_BYTES: usize = 4 << 10;
 
 /// How many bytes the in-memory databases of a process may hold together; so for its control planes, and for what it
 /// knows of all objects.
@@ -91,6 +93,11 @@ impl Room {
 }
 
 impl Portion {
+    /// Whether something in it may grow; an error if its room is taken, or, if that is small, twice as much.
+    pub fn check(&self, growth: &Growth) -> Result<(), Full> {
+        self.room.check(growth, SMALL_BYTES)
+    }
+
     /// Takes more, or gives back some.
     pub fn resize(&mut self, bytes: usize) {
         for room in self.room.all() {

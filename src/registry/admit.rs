@@ -1,27 +1,23 @@
-//! How a write passes admission: what admission needs to know of the resource, and where the webhook configurations
-//! come from.
+//! How a write passes admission: what admission needs to know of the resource.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::admission::matcher::NamespaceLabels;
 use crate::admission::plugins::Charges;
-use crate::admission::webhooks::{Configuration, WebhookKind, WebhookSource};
 use crate::admission::{AdmissionNotes, Attributes, FormError, Forms, Misread, Operation, Reinvocation};
 use crate::apply::{TypeSchema, validate_managed_fields};
 use crate::auth::UserInfo;
 use crate::crd::ServedVersion;
 use crate::kinds;
+use crate::meta::Status;
 use crate::meta::selector::LabelSelector;
 use crate::meta::type_meta::{MissingKind, type_meta};
-use crate::meta::{Revision, Status};
 use crate::object;
 use crate::policy::matching;
 use crate::policy::mutation::Mutated;
-use crate::store::{At, Collection, PartReader, SnapshotError, Storage, Stored};
+use crate::store::{At, PartReader};
 use crate::value::{Value, json};
 use crate::work;
 use crate::write::metadata::metadata_mut;
@@ -29,7 +25,7 @@ use crate::write::metadata::metadata_mut;
 use super::identity::API_SERVER_MANAGER;
 use super::list::list_failed;
 use super::mutated::RequestScope;
-use super::{Registry, Resource, Subresource, Target, Warnings, store_failed};
+use super::{Registry, Resource, Subresource, Target, Warnings};
 
 /// A write on its way through admission.
 pub(super) struct Admitted<'a> {
@@ -282,95 +278,5 @@ impl ResourceForms<'_> {
         let Some(version) = resource.served(&version.version).cloned() else { return Ok(None) };
         let (namespace, name) = (namespace.to_owned(), name.to_owned());
         Ok(Some(Target { resource, version, subresource: Subresource::Main, namespace, name }))
-    }
-}
-
-/// The configurations and namespaces in the store, for admission.
-pub struct StoredWebhooks {
-    storage: Storage,
-    /// Configurations from files.
-    in_files: Vec<Arc<Configuration>>,
-    /// By kind, then by name. A stale one is replaced when it is next read.
-    read: Mutex<HashMap<WebhookKind, HashMap<Arc<str>, ReadConfiguration>>>,
-}
-
-/// A configuration, and the revision that it was read at.
-type ReadConfiguration = (Revision, Arc<Configuration>);
-
-impl StoredWebhooks {
-    /// The stored configurations, and for each kind also those from files.
-    pub fn new(storage: Storage, in_files: Vec<Arc<Configuration>>) -> Self {
-        StoredWebhooks { storage, in_files, read: Mutex::default() }
-    }
-
-    /// The configuration in a row; each revision is decoded once.
-    fn decoded(&self, kind: WebhookKind, stored: &Stored) -> Result<Arc<Configuration>, Status> {
-        let read = || self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = read().entry(kind).or_default().get(&stored.key).cloned();
-        if let Some((_, known)) = known.filter(|(revision, _)| *revision == stored.revision) {
-            return Ok(known);
-        }
-        let decoded = json::decode(&stored.bytes);
-        let decoded = decoded.map_err(|error| Status::internal_error(&format!("{}: {error}", stored.key)))?;
-        let configuration = Arc::new(Configuration::decode(&decoded));
-        let newest = (stored.revision, Arc::clone(&configuration));
-        read().entry(kind).or_default().insert(Arc::clone(&stored.key), newest);
-        Ok(configuration)
-    }
-
-    /// Forgets those that are not among `stored`.
-    fn forget_others(&self, kind: WebhookKind, stored: &[&Arc<Stored>]) {
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        let read = read.entry(kind).or_default();
-        if read.len() > stored.len() {
-            read.retain(|name, _| stored.iter().any(|stored| stored.key == *name));
-        }
-    }
-}
-
-/// The collection of the configurations of a kind.
-fn configurations_of(kind: WebhookKind) -> &'static Collection {
-    static MUTATING: LazyLock<Collection> = LazyLock::new(|| collection(WebhookKind::Mutating));
-    static VALIDATING: LazyLock<Collection> = LazyLock::new(|| collection(WebhookKind::Validating));
-    fn collection(kind: WebhookKind) -> Collection {
-        Collection::new("admissionregistration.k8s.io", kind.plural())
-    }
-    match kind {
-        WebhookKind::Mutating => &MUTATING,
-        WebhookKind::Validating => &VALIDATING,
-    }
-}
-
-#[async_trait]
-impl WebhookSource for StoredWebhooks {
-    async fn configurations(&self, kind: WebhookKind) -> Result<Vec<Arc<Configuration>>, Status> {
-        let collection = configurations_of(kind);
-        let snapshot = self.storage.snapshot(collection, At::Newest).await;
-        let snapshot = snapshot.map_err(|error| match error {
-            SnapshotError::Expired { .. } => Status::internal_error("the newest state has expired"),
-            SnapshotError::Store(error) => store_failed(collection, "list", error),
-        })?;
-        let stored: Vec<_> = snapshot.range("", None).collect();
-        let mut configurations = self.in_files.clone();
-        for stored in &stored {
-            configurations.push(self.decoded(kind, stored)?);
-        }
-        self.forget_others(kind, &stored);
-        Ok(configurations)
-    }
-
-    fn in_files(&self) -> Vec<Arc<Configuration>> {
-        self.in_files.clone()
-    }
-}
-
-#[async_trait]
-impl NamespaceLabels for StoredWebhooks {
-    async fn namespace_labels(&self, name: &str) -> Result<Option<Value>, Status> {
-        let collection = Collection::new("", "namespaces");
-        let stored = self.storage.get(&collection, name).await;
-        let Some(stored) = stored.map_err(|error| store_failed(&collection, "get", error))? else { return Ok(None) };
-        let namespace = json::decode(&stored.bytes).map_err(|error| Status::internal_error(&error.to_string()))?;
-        Ok(Some(namespace.at(&["metadata", "labels"]).cloned().unwrap_or_default()))
     }
 }

@@ -3,15 +3,17 @@
 //! A request of a node takes snapshots of the store, which are only a few pointers, and reads what has changed; without
 //! nodes nothing is read, and where memory does not hold it, everybody else is served.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use async_trait::async_trait;
 use futures_util::future::try_join_all;
 
-use super::policy::{each_change, each_object};
+use super::policy::{each_change, each_object, state_of};
 use super::store_failed;
 use crate::auth::node::{Edges, Graph, NodeRules, node_of};
 use crate::auth::{Attributes, Authorizer, Decision, Rules, UserInfo};
+use crate::memory::{Growth, Memory, Portion};
 use crate::meta::Status;
 use crate::meta::minor::Minor;
 use crate::store::{At, Collection, Snapshot, SnapshotError, Storage, Stored};
@@ -43,22 +45,25 @@ pub struct StoredNodes {
     taking_in: tokio::sync::Mutex<()>,
 }
 
-/// The snapshots that were read, one for each source; empty before the first time.
-#[derive(Default)]
+/// What was read: one snapshot for each source, none before the first time.
 struct SourceSnapshots {
     snapshots: Arc<[Snapshot]>,
     graph: Graph,
+    /// The memory of the graph.
+    counted: Portion,
+    /// The objects that it has no memory for, and how much they would take. Nodes may not read what they need.
+    left_out: HashMap<(&'static str, Box<str>), usize>,
 }
 
 impl StoredNodes {
-    pub fn new(storage: Storage, minor: Minor) -> Self {
+    pub fn new(storage: Storage, minor: Minor, memory: &Memory) -> Self {
         StoredNodes {
             storage,
             collections: SOURCES.map(|(group, plural)| Collection::new(group, plural)),
             rules: NodeRules::of(minor),
             newest: RwLock::default(),
             refreshing: tokio::sync::Mutex::default(),
-            seen: RwLock::default(),
+            seen: RwLock::new(SourceSnapshots::within(memory)),
             taking_in: tokio::sync::Mutex::default(),
         }
     }
@@ -68,7 +73,7 @@ impl StoredNodes {
     }
 
     fn has_seen(&self, newest: &[Snapshot]) -> bool {
-        are_same(&self.seen.read().unwrap_or_else(PoisonError::into_inner).snapshots, newest)
+        are_same(&self.seen().snapshots, newest)
     }
 
     /// Takes in what changed up to the state of [`Self::newest`]. All nodes wait for it, so it is not ended with the
@@ -83,12 +88,27 @@ impl StoredNodes {
             return;
         }
         work::essential(|| {
-            let before = Arc::clone(&self.seen.read().unwrap_or_else(PoisonError::into_inner).snapshots);
-            let changes = changes(&newest, &before);
-            let mut seen = self.seen.write().unwrap_or_else(PoisonError::into_inner);
-            changes.into_iter().for_each(|(plural, key, edges)| seen.graph.set(plural, key, edges));
-            seen.snapshots = newest;
+            let (before, keys) = {
+                let seen = self.seen();
+                (Arc::clone(&seen.snapshots), seen.graph.keys().clone())
+            };
+            let take = |plural: &'static str, key: &str, stored: Option<&Stored>| {
+                // An object that can't be decoded links to nothing.
+                let object = stored.and_then(|stored| json::decode(&stored.bytes).ok());
+                let edges = keys.edges(plural, object.as_ref());
+                self.seen.write().unwrap_or_else(PoisonError::into_inner).set(plural, key, edges);
+            };
+            each_changed(&newest, &before, take);
+            let fitting = self.seen().fitting();
+            for (plural, key) in &fitting {
+                take(plural, key, object_of(&newest, plural, key));
+            }
+            self.seen.write().unwrap_or_else(PoisonError::into_inner).snapshots = newest;
         });
+    }
+
+    fn seen(&self) -> RwLockReadGuard<'_, SourceSnapshots> {
+        self.seen.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn snapshots(&self) -> Result<Arc<[Snapshot]>, Status> {
@@ -119,22 +139,58 @@ fn are_same(some: &[Snapshot], others: &[Snapshot]) -> bool {
     some.len() == others.len() && some.iter().zip(others).all(|(some, other)| some.is_same(other))
 }
 
-/// The edges of each object that changed between two states, with its plural and its key.
-fn changes(now: &[Snapshot], before: &[Snapshot]) -> Vec<(&'static str, String, Edges)> {
-    let mut changes = Vec::new();
+/// Each object that changed between two states, with its plural and its key; `None` if it is gone.
+fn each_changed(now: &[Snapshot], before: &[Snapshot], takes: impl Fn(&'static str, &str, Option<&Stored>)) {
     for (at, (now, (_, plural))) in now.iter().zip(SOURCES).enumerate() {
-        let takes = |key: &str, stored: Option<&Stored>| {
-            // An object that can't be decoded links to nothing.
-            let object = stored.and_then(|stored| json::decode(&stored.bytes).ok());
-            changes.push((plural, key.to_owned(), Edges::of(plural, object.as_ref())));
-        };
+        let takes = |key: &str, stored: Option<&Stored>| takes(plural, key, stored);
         match before.get(at) {
             Some(before) if before.is_same(now) => {}
             Some(before) => each_change(now, before, takes),
             None => each_object(now, takes),
         }
     }
-    changes
+}
+
+/// The object of `plural` under `key`.
+fn object_of<'s>(snapshots: &'s [Snapshot], plural: &str, key: &str) -> Option<&'s Stored> {
+    let (snapshot, _) = snapshots.iter().zip(SOURCES).find(|(_, (_, known))| *known == plural)?;
+    state_of(snapshot, key)
+}
+
+impl SourceSnapshots {
+    fn within(memory: &Memory) -> Self {
+        let counted = memory.for_nodes();
+        SourceSnapshots { snapshots: Arc::default(), graph: Graph::default(), counted, left_out: HashMap::new() }
+    }
+
+    /// Records what an object contributes, if there is memory for it.
+    fn set(&mut self, plural: &'static str, key: &str, edges: Edges) {
+        let growth = Growth { bytes_before: self.graph.bytes_of(plural, key), bytes: edges.bytes(key) };
+        let edges = if self.counted.check(&growth).is_ok() {
+            self.left_out.remove(&(plural, Box::from(key)));
+            edges
+        } else {
+            if self.left_out.is_empty() {
+                tracing::warn!(plural, key, "nodes may not read what this object refers to: there is no memory for it");
+            }
+            self.left_out.insert((plural, Box::from(key)), growth.bytes);
+            Edges::default()
+        };
+        self.graph.set(plural, key, edges);
+        self.counted.resize(self.graph.bytes());
+    }
+
+    /// Those of the objects without memory that there is memory for again.
+    fn fitting(&self) -> Vec<(&'static str, Box<str>)> {
+        let (mut fitting, mut bytes) = (Vec::new(), 0);
+        for (object, more) in &self.left_out {
+            if self.counted.check(&Growth { bytes_before: 0, bytes: bytes + more }).is_ok() {
+                bytes += more;
+                fitting.push(object.clone());
+            }
+        }
+        fitting
+    }
 }
 
 #[async_trait]
@@ -147,7 +203,7 @@ impl Authorizer for StoredNodes {
             return Decision { error: status.message, ..Decision::NO_OPINION };
         }
         self.take_in().await;
-        let seen = self.seen.read().unwrap_or_else(PoisonError::into_inner);
+        let seen = self.seen();
         let decided = self.rules.decide(user, attributes, &seen.graph);
         decided.map_or_else(|why| Decision::no_opinion(why.to_string()), |()| Decision::ALLOW)
     }
@@ -197,7 +253,7 @@ mod tests {
     #[tokio::test]
     async fn a_request_that_is_ended_leaves_no_node_more_than_its_pods() {
         let registry = fixture::registry().await;
-        let nodes = StoredNodes::new(registry.storage.clone(), Minor::NEWEST);
+        let nodes = StoredNodes::new(registry.storage.clone(), Minor::NEWEST, &registry.memory);
         let node = UserInfo::authenticated("system:node:n".to_owned(), vec!["system:nodes".to_owned()]);
         let secrets = (0..5_000).map(|at| object! { "name" => format!("s{at}") }).collect::<Vec<Value>>();
         let pod = object! {
@@ -217,5 +273,37 @@ mod tests {
         nodes.storage.write(delete).await.expect("it is written");
         nodes.read_newest().await.expect("the store works");
         assert_ne!(nodes.authorize(&node, &may_read("s4999")).await, Decision::ALLOW);
+    }
+
+    #[tokio::test]
+    async fn what_pods_refer_to_beyond_the_memory_for_it_is_read_once_others_are_gone() {
+        const REFERENCES: usize = 10_000;
+        let registry = fixture::registry().await;
+        let memory = Memory::new(32 << 20);
+        let nodes = StoredNodes::new(registry.storage.clone(), Minor::NEWEST, &memory);
+        let node = UserInfo::authenticated("system:node:n".to_owned(), vec!["system:nodes".to_owned()]);
+        let pods = Collection::new("", "pods");
+        let pod = |name: &str, references: usize| {
+            let secrets = (0..references).map(|at| object! { "name" => format!("{name}{at}") }).collect::<Vec<Value>>();
+            object! {
+                "apiVersion" => "v1", "kind" => "Pod",
+                "metadata" => object! { "namespace" => "default", "name" => name },
+                "spec" => object! { "nodeName" => "n", "imagePullSecrets" => secrets },
+            }
+        };
+        for name in ["a", "b", "c", "d", "e"] {
+            let key = format!("default/{name}");
+            fixture::store(&nodes.storage, &pods, (&key, name), Encoded::of(&pod(name, REFERENCES))).await;
+        }
+        fixture::store(&nodes.storage, &pods, ("default/small", "s"), Encoded::of(&pod("small", 3))).await;
+        let reads = async |name: &str| nodes.authorize(&node, &may_read(name)).await == Decision::ALLOW;
+        for (name, expected) in [("a9999", true), ("c9999", true), ("d9999", false), ("e0", false), ("small2", true)] {
+            assert_eq!(reads(name).await, expected, "{name}");
+        }
+        let delete = Write { collection: pods, key: "default/b".into(), op: Op::Delete, guards: Vec::new() };
+        nodes.storage.write(delete).await.expect("it is written");
+        let (fourth, fifth) = (reads("d9999").await, reads("e9999").await);
+        assert!(fourth != fifth, "one of them has room now");
+        assert!(!reads("b9999").await && reads("a9999").await);
     }
 }

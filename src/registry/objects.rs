@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use crate::admission::{Listed, Objects, ScopedResource, TextFilter};
 use crate::memory::{Memory, Reservation};
 use crate::meta::Status;
+use crate::object;
 use crate::store::{
     At, Collection, CollectionPart, Encoded, Guard, KeyRange, Op, PartReader, PartRequest, PartSize, Put,
     SnapshotError, Storage, Stored, Write, WriteError,
@@ -88,6 +89,15 @@ impl Objects for StoredObjects {
         Ok(Listed::new(listed.collect::<Result<_, Status>>()?, reserved))
     }
 
+    async fn list_fields(&self, place: ScopedResource<'_>, paths: &[&[&str]]) -> Result<Vec<Value>, Status> {
+        let part = self.part(place).await?;
+        let stored: Vec<_> = part.objects().cloned().collect();
+        // The holder of memory for objects must not ask for more of it.
+        drop(part);
+        let _reserved = self.reserve(stored.iter().map(|stored| stored.bytes.len()).max().unwrap_or_default()).await?;
+        stored.iter().map(|stored| Ok(fields_of(&decode(&stored.bytes)?, paths))).collect()
+    }
+
     async fn replace(&self, place: ScopedResource<'_>, mut object: Value) -> Result<bool, Status> {
         let collection = Collection::new(place.group, place.plural);
         let key = key_of(place, object.str_at(&["metadata", "name"]));
@@ -117,6 +127,19 @@ impl Objects for StoredObjects {
 /// The key of an object, or the prefix of the keys of a namespace.
 fn key_of(place: ScopedResource<'_>, name: &str) -> String {
     if place.namespace.is_empty() { name.to_owned() } else { format!("{}/{name}", place.namespace) }
+}
+
+/// The fields of an object at `paths`, but for long texts.
+fn fields_of(object: &Value, paths: &[&[&str]]) -> Value {
+    const TEXT_BYTES_MAX: usize = 1 << 10;
+    let mut fields = object! {};
+    for path in paths {
+        let value = object.at(path).filter(|value| value.as_str().is_none_or(|text| text.len() <= TEXT_BYTES_MAX));
+        let (Some(value), Some((last, parents))) = (value, path.split_last()) else { continue };
+        let parent = parents.iter().fold(&mut fields, |parent, name| parent.make_object().entry(name));
+        parent.make_object().insert(*last, value.clone());
+    }
+    fields
 }
 
 fn decode(bytes: &[u8]) -> Result<Value, Status> {

@@ -13,15 +13,20 @@ use tokio::sync::Mutex;
 
 use super::derive::set_resource_version;
 use super::store_failed;
+use super::stored_webhooks::webhook_bytes;
 use crate::admission::policies::{Hook, NamespaceLookup, PolicySource};
+use crate::memory::{Memory, Portion};
 use crate::meta::minor::Minor;
 use crate::meta::{Revision, Status};
 use crate::policy::environment::show_namespace;
-use crate::policy::{Policy, PolicyBinding};
+use crate::policy::{Mutating, Policy, PolicyBinding, Validating};
 use crate::store::{At, Collection, Snapshot, SnapshotError, Storage, Stored};
 use crate::value::{Value, json};
 use crate::work;
 
+const GROUP: &str = "admissionregistration.k8s.io";
+/// What a policy takes beside its expressions, and a binding, as a multiple of its text.
+const TEXT_COPIES: usize = 4;
 /// How many decoded namespaces are kept.
 const NAMESPACES_MAX: usize = 1024;
 
@@ -34,8 +39,10 @@ pub struct StoredPolicies<P> {
     /// The version of Kubernetes whose evaluation rules apply.
     minor: Minor,
     seen: RwLock<Arc<LoadedPolicies<P>>>,
-    /// Held while changes are loaded.
-    refreshing: Mutex<()>,
+    /// What was compiled by requests that ended before all was: the next one goes on.
+    begun: SyncMutex<HashMap<Arc<str>, ReadPolicies<P>>>,
+    /// The memory that the policies take. It is held while changes are loaded.
+    refreshing: Mutex<Portion>,
     /// Namespaces by their names.
     namespaces: SyncMutex<HashMap<Arc<str>, ReadPolicies<Value>>>,
 }
@@ -49,22 +56,24 @@ struct LoadedPolicies<P> {
     snapshots: Vec<Snapshot>,
     /// Policies that are bound, by their names.
     compiled: HashMap<Arc<str>, ReadPolicies<P>>,
+    /// How much memory they take.
+    bytes: usize,
     hooks: Arc<[Hook<P>]>,
 }
 
 impl<P: Policy> StoredPolicies<P> {
     /// The stored policies, and those from files, evaluated by the rules of that minor.
-    pub fn new(storage: Storage, in_files: Arc<[Hook<P>]>, minor: Minor) -> Self {
-        let collections =
-            [P::POLICIES, P::BINDINGS].map(|plural| Collection::new("admissionregistration.k8s.io", plural));
-        let seen = LoadedPolicies { snapshots: Vec::new(), compiled: HashMap::new(), hooks: Arc::default() };
+    pub fn new(storage: Storage, in_files: Arc<[Hook<P>]>, minor: Minor, memory: &Memory) -> Self {
+        let collections = [P::POLICIES, P::BINDINGS].map(|plural| Collection::new(GROUP, plural));
+        let seen = LoadedPolicies { snapshots: Vec::new(), compiled: HashMap::new(), bytes: 0, hooks: Arc::default() };
         StoredPolicies {
             storage,
             collections,
             in_files,
             minor,
             seen: RwLock::new(Arc::new(seen)),
-            refreshing: Mutex::default(),
+            begun: SyncMutex::default(),
+            refreshing: Mutex::new(memory.for_policies()),
             namespaces: SyncMutex::default(),
         }
     }
@@ -79,6 +88,19 @@ impl<P: Policy> StoredPolicies<P> {
             snapshot.map_err(|error| failed(collection, error))
         }))
         .await
+    }
+
+    /// A policy that can't be decoded has no effect.
+    fn compile(&self, stored: &Stored) -> Option<Arc<P>> {
+        let begun = || self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((revision, policy)) = begun().get(&stored.key)
+            && *revision == stored.revision
+        {
+            return Some(Arc::clone(policy));
+        }
+        let policy = Arc::new(P::decode(&json::decode(&stored.bytes).ok()?, self.minor));
+        begun().insert(Arc::clone(&stored.key), (stored.revision, Arc::clone(&policy)));
+        Some(policy)
     }
 
     fn current(&self) -> Arc<LoadedPolicies<P>> {
@@ -96,14 +118,20 @@ impl<P: Policy> StoredPolicies<P> {
 
 impl<P: Policy> LoadedPolicies<P> {
     /// Reads the bindings, and those bound policies that were not read before.
-    fn take_in(&self, in_files: &[Hook<P>], minor: Minor, snapshots: Vec<Snapshot>) -> LoadedPolicies<P> {
+    fn take_in(
+        &self,
+        in_files: &[Hook<P>],
+        compile: impl Fn(&Stored) -> Option<Arc<P>>,
+        snapshots: Vec<Snapshot>,
+    ) -> LoadedPolicies<P> {
         let [policies, bindings] = snapshots.as_slice() else {
-            return LoadedPolicies { snapshots, compiled: HashMap::new(), hooks: in_files.into() };
+            return LoadedPolicies { snapshots, compiled: HashMap::new(), bytes: 0, hooks: in_files.into() };
         };
-        let mut bound: BTreeMap<String, Vec<Arc<PolicyBinding>>> = BTreeMap::new();
+        let (mut bound, mut bytes) = (BTreeMap::<String, Vec<Arc<PolicyBinding>>>::new(), 0);
         for stored in bindings.range("", None) {
             work::step();
             if let Ok(object) = json::decode(&stored.bytes) {
+                bytes += stored.bytes.len() * TEXT_COPIES;
                 let binding = PolicyBinding::decode(&object);
                 bound.entry(binding.policy.clone()).or_default().push(Arc::new(binding));
             }
@@ -113,19 +141,34 @@ impl<P: Policy> LoadedPolicies<P> {
         for stored in policies.range("", None) {
             work::step();
             let Some(bindings) = bound.remove(&*stored.key) else { continue };
-            let Some(policy) = self.compiled(stored, minor) else { continue };
+            let Some(policy) = self.compiled(stored).or_else(|| compile(stored)) else { continue };
+            bytes += bytes_of(stored.bytes.len(), &*policy);
             compiled.insert(Arc::clone(&stored.key), (stored.revision, Arc::clone(&policy)));
             hooks.push(Hook { policy, bindings });
         }
-        LoadedPolicies { compiled, hooks: hooks.into(), snapshots }
+        LoadedPolicies { compiled, bytes, hooks: hooks.into(), snapshots }
     }
 
-    /// A policy that can't be decoded has no effect.
-    fn compiled(&self, stored: &Stored, minor: Minor) -> Option<Arc<P>> {
-        match self.compiled.get(&stored.key) {
-            Some((revision, policy)) if *revision == stored.revision => Some(Arc::clone(policy)),
-            _ => json::decode(&stored.bytes).ok().map(|policy| Arc::new(P::decode(&policy, minor))),
-        }
+    fn compiled(&self, stored: &Stored) -> Option<Arc<P>> {
+        let known = self.compiled.get(&stored.key).filter(|(revision, _)| *revision == stored.revision);
+        known.map(|(_, policy)| Arc::clone(policy))
+    }
+}
+
+/// How much memory a policy takes whose text has so many bytes, about.
+fn bytes_of<P: Policy>(text_bytes: usize, policy: &P) -> usize {
+    text_bytes * TEXT_COPIES + policy.expression_bytes()
+}
+
+/// How much memory an object takes while it is in force, if it is an admission policy, a binding of one or a webhook
+/// configuration; 0 for other objects.
+pub(super) fn policy_bytes((group, plural): (&str, &str), object: &Value, minor: Minor) -> usize {
+    match plural {
+        _ if group != GROUP => 0,
+        Validating::POLICIES => bytes_of(object.size_bytes(), &Validating::decode(object, minor)),
+        Mutating::POLICIES => bytes_of(object.size_bytes(), &Mutating::decode(object, minor)),
+        Validating::BINDINGS | Mutating::BINDINGS => object.size_bytes() * TEXT_COPIES,
+        _ => webhook_bytes(plural, object).unwrap_or_default(),
     }
 }
 
@@ -135,13 +178,15 @@ impl<P: Policy> PolicySource<P> for StoredPolicies<P> {
         if let Some(hooks) = self.known(&self.snapshots().await?) {
             return Ok(hooks);
         }
-        let _refreshing = self.refreshing.lock().await;
+        let mut counted = self.refreshing.lock().await;
         // Read while the lock is held: they are not older than what was loaded.
         let snapshots = self.snapshots().await?;
         if let Some(hooks) = self.known(&snapshots) {
             return Ok(hooks);
         }
-        let seen = Arc::new(self.current().take_in(&self.in_files, self.minor, snapshots));
+        let seen = Arc::new(self.current().take_in(&self.in_files, |stored| self.compile(stored), snapshots));
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        counted.resize(seen.bytes);
         *self.seen.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&seen);
         Ok(Arc::clone(&seen.hooks))
     }

@@ -120,7 +120,7 @@ pub(super) fn each_object(now: &Snapshot, mut takes: impl FnMut(&str, Option<&St
     now.range("", None).for_each(|stored| takes(&stored.key, Some(stored)));
 }
 
-fn state_of<'s>(snapshot: &'s Snapshot, key: &str) -> Option<&'s Stored> {
+pub(super) fn state_of<'s>(snapshot: &'s Snapshot, key: &str) -> Option<&'s Stored> {
     snapshot.range(key, None).next().filter(|stored| *stored.key == *key).map(|stored| &**stored)
 }
 

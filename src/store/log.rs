@@ -46,23 +46,31 @@ pub(super) async fn read_page(
     Ok(Some(LogPage { changes, end, last }))
 }
 
-/// `present` reverted to its own revision by undoing the changes after it; `None` if they are gone.
-///
-/// `present` holds the objects of some later moment. A key's state at the revision is the state before its first change
-/// after the revision.
-pub(super) async fn rebuild(view: &View, store: &dyn Store, present: Snapshot) -> Result<Option<Snapshot>, StoreError> {
-    let all = KeyRange::of("");
-    Ok(rebuild_part(view, store, present, (all, usize::MAX)).await?.map(|(snapshot, _)| snapshot))
+/// What is reverted, and what happens if the states before the changes have more bytes than they may.
+pub(super) enum Reverted {
+    /// All of it: that is an error.
+    All { bytes_max: usize },
+    /// Those of a range: it is cut off.
+    Range { range: KeyRange, bytes_max: usize },
 }
 
-/// The same where `present` holds only the objects of a range. The states before the changes have about `bytes_max`:
-/// beyond that, the range is cut off before the key that is returned.
-pub(super) async fn rebuild_part(
+/// `present` reverted to its own revision by undoing the changes after it, and the key from which on it is cut off;
+/// `None` if they are gone.
+///
+/// `present` holds the objects of some later moment, or those of a range. A key's state at the revision is the state
+/// before its first change after the revision.
+///
+/// Errors: among others, all of it takes more than it may.
+pub(super) async fn rebuild(
     view: &View,
     store: &dyn Store,
     mut present: Snapshot,
-    (mut range, bytes_max): (KeyRange, usize),
+    reverted: Reverted,
 ) -> Result<Option<(Snapshot, Option<Arc<str>>)>, StoreError> {
+    let (mut range, bytes_max, is_whole) = match reverted {
+        Reverted::All { bytes_max } => (KeyRange::of(""), bytes_max, true),
+        Reverted::Range { range, bytes_max } => (range, bytes_max, false),
+    };
     let mut seen: HashSet<Arc<str>> = HashSet::new();
     let (mut reverted, mut bytes, mut cut) = (BTreeMap::new(), 0_usize, None);
     let mut after = present.revision();
@@ -82,9 +90,13 @@ pub(super) async fn rebuild_part(
             present.take_back(&change);
             let its_bytes = change.previous.as_ref().map_or(0, |previous| previous.bytes.len()) + key.len() + KEY_BYTES;
             bytes = bytes.saturating_add(its_bytes);
-            if bytes_max < usize::MAX {
-                reverted.insert(Arc::clone(key), its_bytes);
+            if is_whole {
+                if bytes > bytes_max {
+                    return Err(StoreError::NoMemory);
+                }
+                continue;
             }
+            reverted.insert(Arc::clone(key), its_bytes);
             while bytes > bytes_max && reverted.len() > 1 {
                 let Some((last, its_bytes)) = reverted.pop_last() else { break };
                 bytes = bytes.saturating_sub(its_bytes);
@@ -95,6 +107,7 @@ pub(super) async fn rebuild_part(
         }
         if page.last {
             cut.iter().for_each(|cut: &Arc<str>| present.cut(cut));
+            present.own_bytes = bytes;
             return Ok(Some((present, cut)));
         }
         after = page.end;

@@ -102,9 +102,9 @@ impl PartReader {
 }
 
 impl PartSize {
-    /// How much is read, where all of the range has so many bytes, or that is not known; `None` if that is more than the
-    /// maximum.
-    pub(super) fn max(self, bytes: Option<usize>, bytes_max: usize) -> Option<PageMax> {
+    /// How much is read, where all of the range has so many bytes, or that is not known; `None` if that is more than
+    /// `bytes_max`.
+    pub(super) fn max(self, bytes: Option<usize>, bytes_max: usize, page_bytes_max: usize) -> Option<PageMax> {
         match self {
             PartSize::All => {
                 // Others may write until it is read.
@@ -112,9 +112,7 @@ impl PartSize {
                 let bytes = bytes.unwrap_or(bytes_max);
                 (bytes <= bytes_max).then(|| PageMax { changes: usize::MAX, bytes: more(bytes) })
             }
-            PartSize::First(objects) => {
-                Some(PageMax { changes: objects.min(PAGE_OBJECTS_MAX), bytes: PAGE_BYTES.min(bytes_max) })
-            }
+            PartSize::First(objects) => Some(PageMax { changes: objects.min(PAGE_OBJECTS_MAX), bytes: page_bytes_max }),
         }
     }
 }

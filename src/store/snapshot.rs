@@ -18,6 +18,8 @@ pub struct Snapshot {
     pub(super) collection: Collection,
     pub(super) objects: Objects,
     pub(super) revision: Revision,
+    /// How many bytes of former states it has alone, as they were read from the log.
+    pub(super) own_bytes: usize,
 }
 
 impl Snapshot {

@@ -287,8 +287,12 @@ impl Storage {
     }
 
     /// As [`Database::check_growth`].
-    pub fn check_growth(&self, collection: &Collection, bytes: impl FnOnce() -> usize) -> Result<(), StoreError> {
-        self.databases.of(collection).check_growth(collection, bytes)
+    pub fn check_growth(
+        &self,
+        (collection, is_namespaced): (&Collection, bool),
+        bytes: impl FnOnce() -> usize,
+    ) -> Result<(), StoreError> {
+        self.databases.of(collection).check_growth((collection, is_namespaced), bytes)
     }
 
     /// Drops a collection from memory if nobody watches it; it is loaded again on its next use.

@@ -206,7 +206,7 @@ fn answer(case: &Json) -> Answer {
     let is_unchecked = case["disableCheck"] == true;
     if is_unchecked {
         for name in case["bindings"].as_object().into_iter().flat_map(serde_json::Map::keys) {
-            if env.variables.iter().all(|variable| variable.name != *name) {
+            if env.variables.iter().all(|variable| *variable.name != **name) {
                 env = env.with_variable(name, Type::Dyn);
             }
         }
@@ -221,7 +221,7 @@ fn answer(case: &Json) -> Answer {
         return Answer { ty, result: Ok(None) };
     }
     let bindings = env.variables.iter().map(|variable| {
-        let written = case["bindings"].get(&variable.name)?;
+        let written = case["bindings"].get(&*variable.name)?;
         Some(Ok(value_of(&written["value"]).expect("a binding is understood")))
     });
     let bindings: Vec<_> = bindings.collect();

@@ -163,6 +163,7 @@ async fn a_file_that_is_no_database_is_left_alone() {
     let error = Storage::open(&config).await.map(|_| ()).expect_err("it is not a database");
     assert!(matches!(error, StoreError::Open { .. }), "{error}");
     assert_eq!(std::fs::read_to_string(&path).expect("it reads"), text);
+    assert_eq!(std::fs::read_dir(folder.path()).expect("it is there").count(), 1, "nothing is made beside it");
 }
 
 #[cfg(unix)]

@@ -124,7 +124,7 @@ impl Env {
     /// The same with one more variable.
     #[must_use]
     pub fn with_variable(mut self, name: &str, ty: Type) -> Env {
-        self.variables.push(Variable { name: name.to_owned(), ty });
+        self.variables.push(Variable { name: name.into(), ty });
         self
     }
 
@@ -180,7 +180,7 @@ impl Env {
 
     /// The type of a variable, of a constant, or of the name of a type.
     pub fn global(&self, name: &str) -> Option<Type> {
-        if let Some(variable) = self.variables.iter().find(|variable| variable.name == name) {
+        if let Some(variable) = self.variables.iter().find(|variable| *variable.name == *name) {
             return Some(variable.ty.clone());
         }
         match wellknown::constant(name) {

@@ -41,8 +41,8 @@ pub struct Env {
 /// A variable of an environment.
 #[derive(Clone, Debug)]
 pub struct Variable {
-    /// The name in expressions.
-    pub name: String,
+    /// The name in expressions; programs share it.
+    pub name: Arc<str>,
     /// The declared type.
     pub ty: Type,
 }

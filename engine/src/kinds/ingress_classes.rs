@@ -15,6 +15,10 @@ pub(super) fn is_default(class: &Value) -> bool {
     class.str_at(&["metadata", "annotations", IS_DEFAULT]) == "true"
 }
 
+/// What [`set_default`] reads of classes.
+pub const READ: [&[&str]; 3] =
+    [&["metadata", "name"], &["metadata", "creationTimestamp"], &["metadata", "annotations", IS_DEFAULT]];
+
 /// Gives an ingress that names no class the default one, the newest of several.
 pub fn set_default<'c>(ingress: &mut Value, classes: impl Iterator<Item = &'c Value>) {
     if class(ingress).is_some() || class_annotation(ingress).is_some() {

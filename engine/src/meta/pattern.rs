@@ -36,6 +36,8 @@ use crate::work;
 
 /// The most states of a pattern times bytes of a text that are matched in one piece: 5 ms at worst.
 const PIECE_MAX: u64 = 1 << 18;
+/// What a state takes, in bytes.
+const STATE_BYTES: usize = 64;
 /// How many of these count as a step.
 const LOOKS_PER_STEP: u64 = 256;
 
@@ -126,6 +128,11 @@ impl Pattern {
             let (hir, states) = self.parsed();
             Automaton::new(&hir, states)
         })
+    }
+
+    /// About how much memory it takes once it was matched, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.source.len() + usize::try_from(self.states).unwrap_or(usize::MAX).saturating_mul(STATE_BYTES)
     }
 
     /// The text of the pattern.

@@ -82,6 +82,11 @@ impl Variables {
         self.places.insert(name.to_owned(), self.all.len());
         self.all.push((name.to_owned(), expression));
     }
+
+    /// Their expressions.
+    pub(super) fn expressions(&self) -> impl Iterator<Item = &Expression> {
+        self.all.iter().map(|(_, expression)| expression)
+    }
 }
 
 /// The error that the expressions of a group exceed its budget.

@@ -66,6 +66,15 @@ impl From<Issues> for CompileError {
 }
 
 impl Expression {
+    /// About how much memory it takes, in bytes.
+    pub fn bytes(&self) -> usize {
+        let compiled = match &self.program {
+            Ok(program) => program.bytes(),
+            Err(error) => error.text().len(),
+        };
+        self.text.len() + compiled
+    }
+
     /// Compiles an expression in `env` whose result must have one of the `wanted` types.
     pub fn new(text: &str, env: &Env, wanted: &[Type]) -> Self {
         Expression { text: text.to_owned(), program: compile(env, text, wanted).map(|(program, _)| program) }

@@ -91,6 +91,11 @@ impl Head {
         }
     }
 
+    /// About how much memory its expressions take, in bytes.
+    pub(super) fn expression_bytes(&self) -> usize {
+        self.variables.expressions().chain(&self.conditions).map(Expression::bytes).sum()
+    }
+
     /// The environment of the policy's expressions.
     pub fn environment(&self) -> Env {
         self.declared.environment(Expressions::Stored)

@@ -88,6 +88,9 @@ pub trait Policy: Sized + Send + Sync + 'static {
 
     /// The part that all policies have.
     fn head(&self) -> &Head;
+
+    /// About how much memory its expressions take, in bytes.
+    fn expression_bytes(&self) -> usize;
 }
 
 /// The message if a policy, or a binding of it, cannot be evaluated.

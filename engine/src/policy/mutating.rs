@@ -60,6 +60,11 @@ impl Policy for Mutating {
     fn head(&self) -> &Head {
         &self.head
     }
+
+    fn expression_bytes(&self) -> usize {
+        let mutations: usize = self.mutations.iter().map(|mutation| mutation.expression.bytes()).sum();
+        self.head.expression_bytes() + mutations
+    }
 }
 
 impl Mutation {

@@ -131,6 +131,16 @@ impl Policy for Validating {
     fn head(&self) -> &Head {
         &self.head
     }
+
+    fn expression_bytes(&self) -> usize {
+        let validations = self
+            .validations
+            .iter()
+            .flat_map(|validation| [Some(&validation.expression), validation.message_expression.as_ref()]);
+        let annotations = self.annotations.iter().map(|annotation| Some(&annotation.value));
+        let own: usize = validations.chain(annotations).flatten().map(Expression::bytes).sum();
+        self.head.expression_bytes() + own
+    }
 }
 
 impl Validating {

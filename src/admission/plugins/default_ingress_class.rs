@@ -28,7 +28,8 @@ impl Admission for DefaultIngressClass {
 
     async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
         if attributes.operation == Operation::Create && is_about(attributes, "networking.k8s.io", "ingresses") {
-            ingress_classes::set_default(object, self.objects.list(CLASSES).await?.iter());
+            let classes = self.objects.list_fields(CLASSES, &ingress_classes::READ).await?;
+            ingress_classes::set_default(object, classes.iter());
         }
         Ok(())
     }

@@ -31,7 +31,7 @@ impl Admission for DefaultStorageClass {
         if !is_new || !is_about(attributes, "", "persistentvolumeclaims") || class::of_claim(object).is_some() {
             return Ok(());
         }
-        let classes = self.objects.list(CLASSES).await?;
+        let classes = self.objects.list_fields(CLASSES, &class::READ).await?;
         class::set_default(object, &classes);
         Ok(())
     }

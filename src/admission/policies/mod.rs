@@ -20,9 +20,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{Admission, Attributes, Figures};
+use super::{Admission, Attributes, Figures, Operation};
 use crate::auth::Authorizer;
-use crate::crd::ServedVersion;
 use crate::kinds::is_exempt_from_policies;
 use crate::meta::Status;
 use crate::policy::{self, PolicyBinding, Validating};
@@ -56,8 +55,13 @@ pub trait PolicySource<P>: NamespaceLookup {
 
 /// The policies that may apply to a resource. No stored policy applies to policies: it could make
 /// itself irremovable.
-async fn asked_about<P, S: PolicySource<P>>(source: &S, version: &ServedVersion) -> Result<Arc<[Hook<P>]>, Status> {
+async fn asked_about<P, S: PolicySource<P>>(source: &S, attributes: &Attributes<'_>) -> Result<Arc<[Hook<P>]>, Status> {
+    let version = attributes.version;
     if policy::is_exempt(version) {
+        if matches!(attributes.operation, Operation::Create | Operation::Update) {
+            // How much memory they take is known before the next one is written. Nothing else depends on it.
+            _ = source.hooks().await;
+        }
         Ok(source.in_files())
     } else if is_exempt_from_policies(version) {
         Ok(Arc::default())
@@ -88,7 +92,7 @@ impl<S: PolicySource<Validating>> Admission for ValidatingPolicies<S> {
     }
 
     async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
-        let hooks = asked_about(&self.source, attributes.version).await?;
+        let hooks = asked_about(&self.source, attributes).await?;
         if hooks.is_empty() { Ok(()) } else { self.ask(&hooks, attributes, object).await }
     }
 

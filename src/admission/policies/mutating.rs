@@ -40,7 +40,7 @@ impl<S: PolicySource<Mutating>> Admission for MutatingPolicies<S> {
         if attributes.operation == Operation::Delete {
             return Ok(());
         }
-        let hooks = asked_about(&self.source, attributes.version).await?;
+        let hooks = asked_about(&self.source, attributes).await?;
         if hooks.is_empty() { Ok(()) } else { self.act(&hooks, attributes, object).await }
     }
 

@@ -72,6 +72,11 @@ impl Configuration {
         let webhooks = configuration.items_at(&["webhooks"]).iter();
         Configuration { webhooks: webhooks.map(|webhook| Webhook::decode(name, webhook)).collect() }
     }
+
+    /// About how much memory its expressions take, in bytes.
+    pub fn expression_bytes(&self) -> usize {
+        self.webhooks.iter().flat_map(|webhook| &webhook.conditions).map(Expression::bytes).sum()
+    }
 }
 
 impl Webhook {

@@ -40,7 +40,7 @@ use bytes::Bytes;
 use uuid::Uuid;
 
 use super::matcher::NamespaceLabels;
-use super::{Admission, AdmissionResult, Attributes, Figures, WebhookCall, WebhookTimes};
+use super::{Admission, AdmissionResult, Attributes, Figures, Operation, WebhookCall, WebhookTimes};
 use crate::auth;
 use crate::crd::ServedVersion;
 use crate::meta::Status;
@@ -73,12 +73,11 @@ const EXEMPT: [&str; 6] = [
 /// The source of configurations.
 #[async_trait]
 pub trait WebhookSource: NamespaceLabels {
-    /// The configurations of a kind as of now: those from files, then the stored ones, sorted by
-    /// name.
-    async fn configurations(&self, kind: WebhookKind) -> Result<Vec<Arc<Configuration>>, Status>;
+    /// The configurations as of now: those from files, then the stored ones, sorted by name.
+    async fn configurations(&self) -> Result<Arc<[Arc<Configuration>]>, Status>;
 
     /// The configurations from files.
-    fn in_files(&self) -> Vec<Arc<Configuration>>;
+    fn in_files(&self) -> Arc<[Arc<Configuration>]>;
 }
 
 /// The admission step that calls webhooks.
@@ -90,25 +89,25 @@ pub struct Webhooks<S> {
     /// The authorizer behind the variable `authorizer` of match conditions.
     pub authorizer: Arc<dyn auth::Authorizer>,
     pub figures: Arc<Figures>,
-    pub mutating: bool,
-    pub validating: bool,
+    /// The kind of those that it calls.
+    pub kind: WebhookKind,
 }
 
 #[async_trait]
 impl<S: WebhookSource> Admission for Webhooks<S> {
     async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
-        if !self.mutating {
+        if self.kind != WebhookKind::Mutating {
             return Ok(());
         }
-        let configurations = self.asked(WebhookKind::Mutating, attributes).await?;
+        let configurations = self.asked(attributes).await?;
         if configurations.is_empty() { Ok(()) } else { self.call_mutating(&configurations, attributes, object).await }
     }
 
     async fn validate(&self, attributes: &Attributes<'_>, object: &Value) -> Result<(), Status> {
-        if !self.validating {
+        if self.kind != WebhookKind::Validating {
             return Ok(());
         }
-        let configurations = self.asked(WebhookKind::Validating, attributes).await?;
+        let configurations = self.asked(attributes).await?;
         if configurations.is_empty() { Ok(()) } else { self.call_validating(&configurations, attributes, object).await }
     }
 
@@ -178,13 +177,17 @@ struct SentObjects<'s> {
 
 impl<S: WebhookSource> Webhooks<S> {
     /// The configurations whose webhooks may be called for a request.
-    async fn asked(&self, kind: WebhookKind, attributes: &Attributes<'_>) -> Result<Vec<Arc<Configuration>>, Status> {
+    async fn asked(&self, attributes: &Attributes<'_>) -> Result<Arc<[Arc<Configuration>]>, Status> {
         if is_review(attributes) {
-            Ok(Vec::new())
+            Ok(Arc::default())
         } else if is_exempt(attributes) {
+            if matches!(attributes.operation, Operation::Create | Operation::Update) {
+                // How much memory they take is known before the next one is written. Nothing else depends on it.
+                _ = self.source.configurations().await;
+            }
             Ok(self.source.in_files())
         } else {
-            self.source.configurations(kind).await
+            self.source.configurations().await
         }
     }
 

@@ -32,8 +32,11 @@ pub type SignError = jsonwebtoken::errors::Error;
 pub const LEEWAY_S: i64 = 60;
 /// How many tokens with verified signatures are cached.
 const VERIFIED_MAX: usize = 1_000;
-/// The longest token that is cached, in bytes: one of many audiences takes several times its length.
+/// How long they may be, and for how many audiences: each takes twenty times its text. A token of a pod has a third of this.
 const VERIFIED_BYTES_MAX: usize = 4096;
+const VERIFIED_AUDIENCES_MAX: usize = 8;
+/// The keys of how many control planes are accepted that an issuer is a copy of, the last ones.
+const INHERITED_MAX: usize = 32;
 
 /// The claims of a token, in the order of its text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -161,7 +164,11 @@ impl TokenIssuer {
     pub fn heir(&self, key: SigningKey) -> Self {
         let until = Stamp::now();
         let own = self.known.iter().map(|key| Inherited { key: key.clone(), until });
-        let inherited = self.inherited.iter().cloned().chain(own).collect();
+        let mut inherited: Vec<_> = own.chain(self.inherited.iter().cloned()).collect();
+        let mut ids = HashSet::new();
+        // Of the same key, the newest counts.
+        inherited.retain(|inherited| ids.insert(inherited.key.id.clone()));
+        inherited.truncate(INHERITED_MAX);
         TokenIssuer { inherited, ..TokenIssuer::new(self.names.clone(), self.api_audiences.clone(), key) }
     }
 
@@ -219,7 +226,7 @@ impl TokenIssuer {
         }
         let claims: Claims = self.signed(token, key_id, |claims: &Claims| Stamp::of(&claims.id))?;
         let claims = Arc::new(claims);
-        if token.len() > VERIFIED_BYTES_MAX {
+        if token.len() > VERIFIED_BYTES_MAX || claims.audiences.len() > VERIFIED_AUDIENCES_MAX {
             return Ok(claims);
         }
         let mut verified = self.verified();
@@ -248,7 +255,8 @@ impl TokenIssuer {
         }
         let own = self.known.iter().filter(|key| is_meant(key)).find_map(|key| signed_with(token, key));
         let inherited = || {
-            let meant = self.inherited.iter().filter(|inherited| is_meant(&inherited.key));
+            // Every token of this program names its key.
+            let meant = self.inherited.iter().filter(|inherited| key_id == inherited.key.id);
             let mut signed = meant.filter_map(|inherited| Some((signed_with(token, &inherited.key)?, inherited.until)));
             signed.find(|(claims, until)| issued(claims).is_none_or(|issued| issued <= *until))
         };

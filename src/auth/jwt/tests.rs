@@ -136,9 +136,33 @@ fn a_token_that_is_not_ours_is_left_to_others() {
 }
 
 #[test]
+fn of_many_ancestors_the_last_ones_count_and_only_for_tokens_that_name_their_key() {
+    let key = || SigningKey::from_der(&SigningKey::generate().expect("ring makes keys")).expect("it is a key");
+    let (first, mut heir, mut tokens) = (issuer(), issuer().heir(key()), Vec::new());
+    for _ in 0..INHERITED_MAX {
+        tokens.push(heir.issue(claims()).expect("it is signed"));
+        heir = heir.heir(key());
+    }
+    assert_eq!(heir.inherited.len(), INHERITED_MAX);
+    let believes = |token: &str| heir.read(token, heir.api_audiences()).is_ok();
+    assert!(believes(&tokens[0]) && believes(&tokens[INHERITED_MAX - 1]));
+    assert!(!believes(&first.issue(claims()).expect("it is signed")));
+
+    let (der, first_key) = (SigningKey::generate().expect("ring makes keys"), issuer());
+    let same = || SigningKey::from_der(&der).expect("it is a key");
+    assert_eq!(first_key.heir(same()).heir(same()).heir(key()).inherited.len(), 2, "one key counts once");
+
+    let header = Header::new(Algorithm::ES256);
+    let nameless = jsonwebtoken::encode(&header, &Claims { issuer: ISSUER.to_owned(), ..claims() }, &first.key.private);
+    let nameless = nameless.expect("it is signed");
+    let of_first = |issuer: &TokenIssuer| issuer.read(&nameless, issuer.api_audiences()).is_ok();
+    assert_eq!([of_first(&first), of_first(&first.heir(key()))], [true, false]);
+}
+
+#[test]
 fn a_long_token_is_not_cached() {
     let issuer = issuer();
-    for (count, cached) in [(10, 1), (10_000, 1)] {
+    for (count, cached) in [(8, 1), (9, 1), (10_000, 1)] {
         let audiences = vec!["api".to_owned(); count];
         let token = issuer.issue(Claims { audiences, ..claims() }).expect("it is signed");
         let read = issuer.read(&token, issuer.api_audiences()).expect("it was signed here").expect("it is ours");

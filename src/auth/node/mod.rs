@@ -18,7 +18,9 @@ use crate::meta::gate::Gate;
 use crate::meta::minor::Minor;
 use crate::value::go_quote;
 
-pub use graph::{Edges, Graph, Vertex};
+use graph::Vertex;
+
+pub use graph::{Edges, Graph};
 pub use references::{config_maps, secrets};
 
 /// The prefix of the user names of nodes.
@@ -123,7 +125,7 @@ impl NodeRequest<'_> {
             return refuse("No Object name found");
         }
         let object = Vertex::new(plural, self.of.namespace, self.of.name);
-        if self.graph.leads(&object, &Vertex::node(self.node)) {
+        if self.graph.leads(object, Vertex::node(self.node)) {
             return Ok(());
         }
         Err(NoOpinion(format!("no relationship found between node '{}' and this object", self.node)))
@@ -278,7 +280,8 @@ mod tests {
                    volumes: [{name: v, secret: {secretName: k}}]}}";
         let pod = yaml::decode(pod.as_bytes()).expect("the test is YAML");
         let mut graph = Graph::default();
-        graph.set("pods", "ns/p".to_owned(), Edges::of("pods", Some(&pod)));
+        let edges = graph.keys().edges("pods", Some(&pod));
+        graph.set("pods", "ns/p", edges);
         graph
     }
 

@@ -95,10 +95,11 @@ fn decode_match(value: &Value) -> Result<Match, FaultError> {
     if let Some(given) = fields.get("verbs") {
         let given = given.as_array().ok_or_else(|| invalid("match.verbs", "must be an array of texts"))?;
         for verb in given {
-            let verb = verb.as_str().filter(|verb| VERBS.contains(verb));
-            verbs.push(
-                verb.ok_or_else(|| invalid("match.verbs", format!("must be of {}", VERBS.join(", "))))?.to_owned(),
-            );
+            let verb = verb.as_str().and_then(|verb| VERBS.into_iter().find(|known| *known == verb));
+            let verb = verb.ok_or_else(|| invalid("match.verbs", format!("must be of {}", VERBS.join(", "))))?;
+            if !verbs.contains(&verb) {
+                verbs.push(verb);
+            }
         }
     }
     let path = fields.text("path")?;

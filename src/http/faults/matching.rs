@@ -26,8 +26,8 @@ pub struct FaultSubject {
 /// The requests that a fault is for: all the fields that are given must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Match {
-    /// Empty for all.
-    pub verbs: Vec<String>,
+    /// Empty for all; each verb once.
+    pub verbs: Vec<&'static str>,
     pub group: Option<String>,
     /// The plural name.
     pub resource: Option<String>,
@@ -71,7 +71,7 @@ impl Match {
     /// Whether `subject` matches.
     pub fn fits(&self, subject: &FaultSubject) -> bool {
         let same = |wanted: &Option<String>, text: &str| wanted.as_ref().is_none_or(|wanted| wanted == text);
-        (self.verbs.is_empty() || self.verbs.contains(&subject.verb))
+        (self.verbs.is_empty() || self.verbs.contains(&&*subject.verb))
             && match &self.path {
                 None => !subject.resource.is_empty(),
                 Some(path) => match path.strip_suffix('*') {
@@ -90,7 +90,7 @@ impl Match {
     pub fn to_value(&self) -> Value {
         let mut fields = Map::new();
         if !self.verbs.is_empty() {
-            let verbs = self.verbs.iter().map(|verb| Value::from(verb.as_str()));
+            let verbs = self.verbs.iter().map(|verb| Value::from(*verb));
             fields.insert("verbs", Value::Array(verbs.collect()));
         }
         let texts = [
@@ -130,8 +130,8 @@ mod tests {
         let text = |text: &str| Some(text.to_owned());
         let check = |matching: Match, fits: bool| assert_eq!(matching.fits(&subject), fits, "{matching:?}");
         check(Match::default(), true);
-        check(Match { verbs: vec!["patch".into(), "update".into()], ..Match::default() }, true);
-        check(Match { verbs: vec!["patch".into()], ..Match::default() }, false);
+        check(Match { verbs: vec!["patch", "update"], ..Match::default() }, true);
+        check(Match { verbs: vec!["patch"], ..Match::default() }, false);
         check(Match { group: text("apps"), resource: text("deployments"), ..Match::default() }, true);
         check(Match { group: text(""), resource: text("deployments"), ..Match::default() }, false);
         check(Match { subresource: text(""), ..Match::default() }, true);

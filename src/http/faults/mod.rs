@@ -19,6 +19,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 
 use tokio::sync::watch;
 
+use crate::memory::Portion;
+
 pub(super) use decode::decode;
 pub(super) use error::watch_expired;
 pub(super) use fault::Fault;
@@ -47,6 +49,8 @@ pub(super) struct Faults {
 pub(super) struct Active {
     id: u64,
     fault: Fault,
+    /// The memory that it takes.
+    _counted: Portion,
     is_deleted: AtomicBool,
     counts: Mutex<FaultCounts>,
 }
@@ -78,12 +82,12 @@ enum Draw {
 }
 
 impl Faults {
-    /// Adds a fault; it applies to requests from now on.
+    /// Adds a fault, whose memory is counted; it applies to requests from now on.
     ///
     /// # Errors
     ///
     /// There are already [`FAULTS_MAX`].
-    pub fn add(&self, fault: Fault) -> Result<Arc<Active>, TooMany> {
+    pub fn add(&self, fault: Fault, counted: Portion) -> Result<Arc<Active>, TooMany> {
         let mut active = self.write();
         if active.len() >= FAULTS_MAX {
             return Err(TooMany);
@@ -91,7 +95,7 @@ impl Faults {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         let random = fault.seed.unwrap_or(id);
         let counts = Mutex::new(FaultCounts { random, ..FaultCounts::default() });
-        let added = Arc::new(Active { id, fault, is_deleted: AtomicBool::new(false), counts });
+        let added = Arc::new(Active { id, fault, _counted: counted, is_deleted: AtomicBool::new(false), counts });
         active.push(Arc::clone(&added));
         self.publish(active);
         Ok(added)
@@ -223,12 +227,17 @@ impl FaultCounts {
 
 #[cfg(test)]
 mod tests {
+    use crate::memory::Room;
     use crate::value::json;
 
     use super::*;
 
     fn fault(text: &str) -> Fault {
         decode(&json::decode(text.as_bytes()).expect("it is JSON")).expect("it is a fault")
+    }
+
+    fn uncounted() -> Portion {
+        Room::endless().take(0)
     }
 
     fn update(name: &str) -> FaultSubject {
@@ -238,7 +247,7 @@ mod tests {
     /// Which of ten updates `fault` applies to.
     fn met(fault: Fault) -> Vec<usize> {
         let faults = Faults::default();
-        faults.add(fault).expect("there is room");
+        faults.add(fault, uncounted()).expect("there is room");
         (0..10).filter(|_| faults.meet(|| update("a")).is_some()).collect()
     }
 
@@ -261,7 +270,7 @@ mod tests {
     fn the_first_fault_that_is_left_counts() {
         let faults = Faults::default();
         let ids: Vec<u64> = [r#"{"match":{"name":"b"},"error":{"code":500}}"#, r#"{"error":{"code":503},"times":1}"#]
-            .map(|text| faults.add(fault(text)).expect("there is room").id())
+            .map(|text| faults.add(fault(text), uncounted()).expect("there is room").id())
             .into();
         let meet = |name: &str| faults.meet(|| update(name)).map(|met| met.id());
         assert_eq!([meet("a"), meet("a"), meet("b")], [Some(ids[1]), None, Some(ids[0])]);

@@ -1,5 +1,6 @@
 //! Applies faults to a watch while it is open.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tokio::sync::watch;
@@ -17,7 +18,7 @@ pub struct WatchFaults {
     /// Set if faults may have been added since the last look.
     is_new: bool,
     /// Faults that turned out not to be for this watch.
-    passed: Vec<u64>,
+    passed: BTreeSet<u64>,
     claim: Option<Claim>,
 }
 
@@ -51,7 +52,7 @@ impl Drop for Claim {
 
 impl WatchFaults {
     pub(super) fn new(faults: Arc<Faults>, subject: FaultSubject, changed: watch::Receiver<()>) -> Self {
-        WatchFaults { faults, subject, changed, is_new: true, passed: Vec::new(), claim: None }
+        WatchFaults { faults, subject, changed, is_new: true, passed: BTreeSet::new(), claim: None }
     }
 
     /// The current state of the watch.
@@ -107,14 +108,17 @@ impl WatchFaults {
         if self.claim.is_some() {
             return;
         }
-        for active in self.faults.list() {
+        let all = self.faults.list();
+        // They are in the order of their ids.
+        self.passed.retain(|id| all.binary_search_by_key(id, |active| active.id()).is_ok());
+        for active in all {
             if self.passed.contains(&active.id()) || !active.fault().meets_watch(&self.subject) {
                 continue;
             }
             let Some(Effect::Watch { end, after_events, after }) = active.fault().effect else { continue };
             match active.draw() {
                 Draw::Exhausted => {}
-                Draw::Passed => self.passed.push(active.id()),
+                Draw::Passed => _ = self.passed.insert(active.id()),
                 Draw::Taken => {
                     let (events_left, due) = (after_events, Instant::now() + after);
                     self.claim = Some(Claim { active, end, events_left, due, has_hit: false });

@@ -17,14 +17,18 @@ use super::SkiffAnswer;
 const JSON: &str = "application/json";
 /// How long the text of a fault may be: all faults are kept in memory, and every request is compared with them.
 const FAULT_BYTES_MAX: usize = 16 << 10;
+/// What a fault takes beside its texts.
+const FAULT_BYTES: usize = 512;
 
 pub(super) async fn serve(app: &App, exchange: &Exchange, id: Option<&str>, body: Body) -> SkiffAnswer {
     match (&exchange.method, id) {
         (&Method::POST, None) => {
-            let fault = faults::decode(&read(app, exchange, body).await?);
+            let (text_bytes, value) = read(app, exchange, body).await?;
+            let fault = faults::decode(&value);
             let fault = fault.map_err(|why| Status::bad_request(&format!("the fault is invalid: {why}")))?;
             let too_many = |TooMany| Status::bad_request(&format!("there are {FAULTS_MAX} faults, which is the most"));
-            Ok((201, show(&*app.faults.add(fault).map_err(too_many)?)))
+            let counted = app.registry.memory.for_fault(FAULT_BYTES + text_bytes)?;
+            Ok((201, show(&*app.faults.add(fault, counted).map_err(too_many)?)))
         }
         (&Method::GET, None) => Ok((200, items(&app.faults.list()))),
         (&Method::DELETE, None) => Ok((200, items(&app.faults.remove(|_| true)))),
@@ -41,8 +45,8 @@ pub(super) async fn serve(app: &App, exchange: &Exchange, id: Option<&str>, body
     }
 }
 
-/// The body of a request: JSON in which no name is given twice.
-async fn read(app: &App, exchange: &Exchange, body: Body) -> Result<Value, Status> {
+/// The length of the body of a request, and its value: JSON in which no name is given twice.
+async fn read(app: &App, exchange: &Exchange, body: Body) -> Result<(usize, Value), Status> {
     let media_type = exchange.content_type.split(';').next().unwrap_or_default().trim();
     if !matches!(media_type, "" | JSON) {
         return Err(Status::unsupported_media_type(&format!("the body must be {JSON}, not {media_type}")));
@@ -53,7 +57,7 @@ async fn read(app: &App, exchange: &Exchange, body: Body) -> Result<Value, Statu
     }
     let (value, repeated) =
         json::decode_strict(&bytes).map_err(|error| Status::bad_request(&format!("the body is not JSON: {error}")))?;
-    if repeated.is_empty() { Ok(value) } else { Err(Status::bad_request("the body has a field twice")) }
+    if repeated.is_empty() { Ok((bytes.len(), value)) } else { Err(Status::bad_request("the body has a field twice")) }
 }
 
 fn items(all: &[Arc<Active>]) -> Value {

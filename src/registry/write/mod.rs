@@ -34,7 +34,7 @@ use crate::write::{self, RawFieldTexts, Writer};
 use super::admit::Admitted;
 use super::convert::Conversions;
 use super::derive::remove_resource_version;
-use super::{Registry, Subresource, Target, Warnings, Written, policy, scaled, store_failed};
+use super::{Registry, Subresource, Target, Warnings, Written, policies, policy, scaled, store_failed};
 
 pub(super) use commit::write_failed;
 pub(super) use conditions::{store_prefix, uid_precondition};
@@ -268,7 +268,7 @@ impl Registry {
             return Ok(());
         }
         let collection = &target.resource.collection;
-        let growth = self.storage.check_growth(collection, || {
+        let growth = self.storage.check_growth((collection, target.version.is_namespaced()), || {
             new.size_bytes().saturating_sub(old.map(Value::size_bytes).unwrap_or_default())
         });
         growth.map_err(|error| store_failed(collection, "create", error))?;
@@ -278,7 +278,11 @@ impl Registry {
             let bytes_before = old.map(grant_bytes).unwrap_or_default();
             self.memory.check_grant(&Growth { bytes_before, bytes: grant_bytes(new) })?;
         }
-        Ok(())
+        let version = &target.version;
+        let kind = (&*version.group, &*version.names.plural);
+        let policy_bytes = |object: &Value| policies::policy_bytes(kind, object, version.minor);
+        let bytes_before = old.map(policy_bytes).unwrap_or_default();
+        Ok(self.memory.check_policy(&Growth { bytes_before, bytes: policy_bytes(new) })?)
     }
 
     /// Lets admission change the new object; of a Scale, the replicas in the object that it represents.

@@ -34,6 +34,9 @@ use super::{
 use answers::{Pings, Probe};
 use refusals::Refusals;
 
+/// The part of what readers may hold that is kept for the pages of lists.
+const PINNED_DIVISOR: usize = 4;
+
 /// A database that is open. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Database {
@@ -89,6 +92,10 @@ impl Database {
             object_bytes: config.memory.view_bytes_max(),
             collection_bytes: collection_bytes_max,
             held_bytes: config.memory.held_bytes_max(),
+            pinned_bytes: match location {
+                Location::Memory => usize::MAX,
+                _ => config.memory.held_bytes_max() / PINNED_DIVISOR,
+            },
         };
         let view = Arc::new(View::new(revision, compacted, max).requiring(Arc::clone(&config.required)));
         let health = Arc::new(Health::default());
@@ -395,10 +402,15 @@ impl Database {
     }
 
     /// Whether an object may grow by so many bytes: those of collections that all requests depend on may only take half of what
-    /// may stay in memory, as they always do. The growth of others is not asked for.
+    /// may stay in memory, as they always do, and those in namespaces three quarters of that: who may write in one does not
+    /// take it from the whole cluster. The growth of others is not asked for.
     ///
     /// Errors: they have taken it.
-    pub fn check_growth(&self, collection: &Collection, bytes: impl FnOnce() -> usize) -> Result<(), StoreError> {
+    pub fn check_growth(
+        &self,
+        (collection, is_namespaced): (&Collection, bool),
+        bytes: impl FnOnce() -> usize,
+    ) -> Result<(), StoreError> {
         let (view, required) = (&self.inner.view, &self.inner.required);
         if self.inner.collection_bytes_max == usize::MAX || !required.contains(collection) {
             return Ok(());
@@ -406,7 +418,9 @@ impl Database {
         let bytes = bytes();
         // One that is too large by itself is in memory only while it is read.
         let is_small = || !required.iter().any(|collection| view.is_too_large(collection));
-        let fits = || is_small() && view.bytes_of(required).saturating_add(bytes) <= view.object_bytes_max() / 2;
+        let all_max = view.object_bytes_max() / 2;
+        let bytes_max = if is_namespaced { all_max / 4 * 3 } else { all_max };
+        let fits = || is_small() && view.bytes_of(required).saturating_add(bytes) <= bytes_max;
         if bytes == 0 || fits() { Ok(()) } else { Err(StoreError::NoSpaceForRequired) }
     }
 

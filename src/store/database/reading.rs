@@ -7,16 +7,24 @@ use std::time::{Duration, Instant};
 use crate::meta::Revision;
 
 use super::super::key_range::KeyRange;
+use super::super::log::{self, Reverted};
 use super::super::objects::{Objects, by_key};
 use super::super::page_max::PageMax;
 use super::super::part::{self, CollectionPart, PartRequest, PartSize};
 use super::super::snapshot::Snapshot;
 use super::super::view::StateLookup;
-use super::super::{At, Collection, SnapshotError, StoreError, Stored, log};
+use super::super::{At, Collection, SnapshotError, StoreError, Stored};
 use super::{Database, Inner};
 
 /// The part of what readers may hold that a part of a collection may have at most.
 const PART_DIVISOR: usize = 2;
+/// The part that a page may have, and what has changed in it since an exact revision: with both, it can be answered in any
+/// form, which takes twelve times as much.
+const PAGE_DIVISOR: usize = 8;
+/// The part of what readers may hold that former states may have which are rebuilt without a reservation, or so many bytes
+/// if that is more.
+const REBUILT_DIVISOR: usize = 32;
+const REBUILT_BYTES_MIN: usize = 1 << 20;
 /// How long a read of one object waits for its collection to be loaded, which makes later reads fast.
 const LOADED_WITHIN: Duration = Duration::from_millis(20);
 
@@ -73,6 +81,8 @@ impl Database {
     }
 
     /// The objects of a collection at one revision.
+    ///
+    /// Errors: among others, memory can't hold them.
     pub async fn snapshot(&self, collection: &Collection, at: At) -> Result<Snapshot, SnapshotError> {
         let revision = match at {
             At::Newest => None,
@@ -84,9 +94,10 @@ impl Database {
                 StateLookup::Expired(compacted) => return Err(SnapshotError::Expired { compacted }),
                 StateLookup::NotLoaded => self.load_whole(collection).await.map_err(SnapshotError::Store)?,
                 StateLookup::Present(present) => {
-                    let rebuilt = log::rebuild(&self.inner.view, &*self.inner.store, present).await;
+                    let reverted = Reverted::All { bytes_max: self.inner.rebuilt_bytes_max() };
+                    let rebuilt = log::rebuild(&self.inner.view, &*self.inner.store, present, reverted).await;
                     // If it can't be rebuilt, it was compacted meanwhile, and the view reports that.
-                    if let Some(snapshot) = rebuilt.map_err(SnapshotError::Store)? {
+                    if let Some((snapshot, _)) = rebuilt.map_err(SnapshotError::Store)? {
                         return Ok(snapshot);
                     }
                 }
@@ -113,8 +124,9 @@ impl Database {
             return Err(SnapshotError::Expired { compacted: view.compacted() });
         }
         let (bytes_max, begun) = (memory.held_bytes_max() / PART_DIVISOR, Instant::now());
+        let page_bytes_max = part::PAGE_BYTES.min(memory.held_bytes_max() / PAGE_DIVISOR);
         // What has changed since an exact revision comes on top.
-        let reverted_bytes = if matches!(at, At::Exact(_)) { part::PAGE_BYTES.min(bytes_max) } else { 0 };
+        let reverted_bytes = if matches!(at, At::Exact(_)) { page_bytes_max } else { 0 };
         let bytes = match size {
             PartSize::All if self.inner.refusals.has(collection, &range) => return Err(StoreError::NoMemory.into()),
             PartSize::All => {
@@ -123,7 +135,7 @@ impl Database {
             }
             PartSize::First(_) => None,
         };
-        let Some(max) = size.max(bytes, bytes_max) else {
+        let Some(max) = size.max(bytes, bytes_max, page_bytes_max) else {
             self.inner.refusals.add(collection, range, begun.elapsed());
             return Err(StoreError::NoMemory.into());
         };
@@ -140,13 +152,14 @@ impl Database {
         }
         let mut next = read.next_key().map(Box::from);
         let (objects, revision) = (by_key(read.objects), read.revision);
-        let mut snapshot = Snapshot { collection: collection.clone(), objects, revision };
+        let mut snapshot = Snapshot { collection: collection.clone(), objects, revision, own_bytes: 0 };
         if let At::Exact(exact) = at
             && exact < revision
         {
             snapshot.revision = exact;
             let covered = next.as_deref().map_or_else(|| range.clone(), |next| range.clone().before(next));
-            let rebuilt = log::rebuild_part(view, &**store, snapshot, (covered, reverted_bytes)).await?;
+            let reverted = Reverted::Range { range: covered, bytes_max: reverted_bytes };
+            let rebuilt = log::rebuild(view, &**store, snapshot, reverted).await?;
             let (rebuilt, cut) = rebuilt.ok_or_else(|| SnapshotError::Expired { compacted: view.compacted() })?;
             snapshot = rebuilt;
             next = cut.map(|cut| (*cut).into()).or(next);
@@ -208,6 +221,15 @@ impl Database {
 }
 
 impl Inner {
+    /// How many bytes of former states are rebuilt for a request that has asked for no memory.
+    fn rebuilt_bytes_max(&self) -> usize {
+        if self.collection_bytes_max == usize::MAX {
+            // The log is in memory, too.
+            return usize::MAX;
+        }
+        (self.memory.held_bytes_max() / REBUILT_DIVISOR).max(REBUILT_BYTES_MIN)
+    }
+
     async fn load(&self, collection: &Collection, bytes_max: usize) -> Result<bool, StoreError> {
         let _one_at_a_time = self.loading.lock().await;
         let is_whole = bytes_max == self.collection_bytes_max && bytes_max < usize::MAX;

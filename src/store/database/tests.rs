@@ -1,3 +1,5 @@
+//! Tests of a database with collections that memory holds, and others.
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -120,6 +122,25 @@ async fn a_part_shows_the_state_at_an_exact_revision() {
     database.compact(database.revision()).await.expect("it compacts");
     let gone = of_z(At::Exact(before), PartSize::All).await;
     assert!(matches!(gone, Err(SnapshotError::Expired { .. })));
+    database.close().await;
+}
+
+#[tokio::test]
+async fn a_state_that_was_too_large_is_read_in_parts_though_what_is_left_fits() {
+    let database = with_a_large_collection("large-before").await;
+    let before = database.revision();
+    for at in 0..10 {
+        write(&database, &format!("large/{at}"), Op::Delete).await;
+    }
+    let newest = database.snapshot(&things(), At::Newest).await.expect("what is left fits");
+    assert_eq!(newest.len(), 20);
+    let exact = At::Exact(before);
+    let whole = database.snapshot(&things(), exact).await;
+    assert!(matches!(whole, Err(SnapshotError::Store(StoreError::NoMemory))));
+    let page = async |range: KeyRange| read(&database, exact, range, PartSize::First(3)).await.expect("it fits");
+    let (keys, bytes, _) = page(KeyRange::of("large/")).await;
+    assert_eq!((keys, bytes), (names(&["large/0"]), LARGE_BYTES));
+    assert_eq!(page(KeyRange::of("z/").starting("z/8")).await.0, names(&["z/8", "z/9"]));
     database.close().await;
 }
 

@@ -158,7 +158,7 @@ impl Store for InMemory {
         let state = self.read();
         let (objects, revision) = (state.objects(collection), state.current);
         let mut part = PartRows::new(max);
-        let whole = Snapshot { collection: collection.clone(), objects, revision };
+        let whole = Snapshot { collection: collection.clone(), objects, revision, own_bytes: 0 };
         let is_cut = whole.within(range).any(|stored| part.take(Arc::clone(stored)).is_none());
         Ok(ReadPart { objects: part.objects, revision, is_cut })
     }

@@ -1,7 +1,8 @@
 //! The files of a database, as far as SQLite does not manage them: their owner and their mode.
 
+use std::error::Error;
 use std::fs::{File, TryLockError};
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,6 +35,7 @@ impl Files {
 
     fn locked(path: &Path, take: fn(&File) -> Result<(), TryLockError>) -> Result<Self, StoreError> {
         let failed = |source| StoreError::Open { path: path.to_owned(), source: Arc::new(source) };
+        check(path)?;
         // A lock beside the database: SQLite's own locks would let a second process in between two writes.
         let lock = open_private(&path.with_extension("lock")).map_err(failed)?;
         match take(&lock) {
@@ -70,6 +72,24 @@ impl Files {
     pub fn release_reserve(&self) -> bool {
         std::fs::remove_file(&self.reserve).is_ok()
     }
+}
+
+/// Checks that a file, if there is one, is a database or empty: nothing is made beside others.
+fn check(path: &Path) -> Result<(), StoreError> {
+    /// Source: "Database File Format" of SQLite, 1.3.1.
+    const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+    let failed = |source: Arc<dyn Error + Send + Sync>| StoreError::Open { path: path.to_owned(), source };
+    let not_one = || failed(Arc::new(StoreError::Malformed));
+    match path.metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(failed(Arc::new(error))),
+        Ok(file) if !file.is_file() => return Err(not_one()),
+        Ok(_) => {}
+    }
+    let mut begin = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MAGIC.len() as u64).read_to_end(&mut begin));
+    read.map_err(|error| failed(Arc::new(error)))?;
+    if begin.is_empty() || begin == MAGIC { Ok(()) } else { Err(not_one()) }
 }
 
 /// How long ago the database `path` or its log was last written; zero if it does not exist.

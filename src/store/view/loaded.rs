@@ -73,6 +73,9 @@ impl PageEnd {
     }
 }
 
+/// States that were kept for pages.
+pub(super) type Unpinned = VecDeque<Pin>;
+
 impl Pin {
     /// How many objects whose keys begin with `prefix` follow from the key `start` on, if a page is known to end there.
     pub fn remaining(&self, prefix: &str, start: &str) -> Option<usize> {
@@ -211,8 +214,24 @@ impl Loaded {
         self.pins.iter().find(|pin| pin.snapshot.revision == revision)
     }
 
-    /// Keeps no states from before `compacted`.
-    pub fn unpin_before(&mut self, compacted: Revision) {
-        self.pins.retain(|pin| pin.snapshot.revision >= compacted);
+    /// Takes the states from before `compacted`.
+    pub fn unpin_before(&mut self, compacted: Revision) -> Unpinned {
+        let (kept, unpinned) =
+            std::mem::take(&mut self.pins).into_iter().partition(|pin| pin.snapshot.revision >= compacted);
+        self.pins = kept;
+        unpinned
+    }
+
+    /// Takes all of them.
+    pub fn unpin_all(&mut self) -> Unpinned {
+        std::mem::take(&mut self.pins)
+    }
+
+    /// How many bytes of former states they keep.
+    pub fn pinned_bytes(&self) -> usize {
+        let Some(oldest) = self.pins.iter().map(|pin| pin.changed_bytes).min() else { return 0 };
+        let replaced = usize::try_from(self.changed_bytes.saturating_sub(oldest)).unwrap_or(usize::MAX);
+        let rebuilt = self.pins.iter().map(|pin| pin.snapshot.own_bytes).fold(0, usize::saturating_add);
+        replaced.saturating_add(rebuilt)
     }
 }

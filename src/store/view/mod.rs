@@ -82,11 +82,9 @@ impl View {
         let mut state = self.write();
         state.compacted = state.compacted.max(compacted);
         let compacted = state.compacted;
-        for collection in state.collections.values_mut() {
-            if let CollectionState::Loaded(loaded) = collection {
-                loaded.unpin_before(compacted);
-            }
-        }
+        let dropped = state.unpin(|loaded| loaded.unpin_before(compacted));
+        drop(state);
+        drop(dropped);
     }
 
     /// Follows the newest revision.
@@ -210,9 +208,11 @@ impl View {
             state.newest.push(ChangeEvent::new(&collection, &applied));
             match state.collections.get_mut(&collection) {
                 Some(CollectionState::Loaded(loaded)) => {
-                    let before = loaded.object_bytes;
+                    let (before, pinned_before) = (loaded.object_bytes, loaded.pinned_bytes());
                     let replaced = loaded.apply(applied);
+                    let pinned = loaded.pinned_bytes();
                     state.object_bytes = state.object_bytes.saturating_add(loaded.object_bytes).saturating_sub(before);
+                    state.pinned_bytes = state.pinned_bytes.saturating_add(pinned).saturating_sub(pinned_before);
                     dropped
                         .extend(replaced.into_iter().flat_map(|replaced| state.held.replaced(&collection, replaced)));
                 }
@@ -229,6 +229,7 @@ impl View {
         let (spared, watched_bytes) = (state.last_read_large(self.max), state.watched_large_bytes(self.max));
         dropped.extend(state.forget_unread(self.max.object_bytes.saturating_add(watched_bytes), spared));
         dropped.extend(state.forget_watched(self.max));
+        dropped.extend(state.unpin_excess(self.max));
         // Still under the lock, so that the newest revision never seems to decrease.
         self.newest.send_if_modified(|newest| std::mem::replace(newest, state.revision) != state.revision);
         dropped
@@ -251,10 +252,12 @@ impl View {
         handed_out
     }
 
-    /// Drops half of what nobody watches, but for the little that every request may need.
+    /// Drops the states that are kept for pages, and half of what nobody watches, but for the little that every request may
+    /// need.
     pub fn give_back(&self) {
         let mut state = self.write();
-        let dropped = state.forget_half(self.max);
+        let mut dropped = state.unpin(Loaded::unpin_all);
+        dropped.extend(state.forget_half(self.max));
         drop(state);
         drop(dropped);
     }
@@ -294,7 +297,12 @@ impl View {
     pub fn find(&self, collection: &Collection, revision: Option<Revision>) -> StateLookup {
         let state = self.read();
         let Some(loaded) = self.loaded(&state, collection) else { return StateLookup::NotLoaded };
-        let present = |revision| Snapshot { collection: collection.clone(), objects: loaded.objects.clone(), revision };
+        let present = |revision| Snapshot {
+            collection: collection.clone(),
+            objects: loaded.objects.clone(),
+            revision,
+            own_bytes: 0,
+        };
         let Some(revision) = revision else { return StateLookup::Snapshot(present(state.revision)) };
         if revision < state.compacted {
             return StateLookup::Expired(state.compacted);
@@ -316,7 +324,13 @@ impl View {
         if snapshot.revision < compacted {
             return;
         }
+        let before = loaded.pinned_bytes();
         loaded.pin(snapshot, page_end);
+        let after = loaded.pinned_bytes();
+        state.pinned_bytes = state.pinned_bytes.saturating_add(after).saturating_sub(before);
+        let dropped = state.unpin_excess(self.max);
+        drop(state);
+        drop(dropped);
     }
 
     /// How many objects of `snapshot` whose keys begin with `prefix` follow from the key `start` on, if a page is known

@@ -10,7 +10,7 @@ use crate::meta::Revision;
 use super::super::Collection;
 use super::super::changes::{Applied, Newest};
 use super::super::held::{Dropped, HeldStates, ReplacedState};
-use super::loaded::Loaded;
+use super::loaded::{Loaded, Unpinned};
 
 /// The part of what may stay in memory that stays when memory is short: it would be read again at once.
 const KEPT_DIVISOR: usize = 16;
@@ -25,6 +25,8 @@ pub(in crate::store) struct ViewMax {
     pub collection_bytes: usize,
     /// How many bytes of former states readers may hold.
     pub held_bytes: usize,
+    /// How many bytes of former states are kept for pages.
+    pub pinned_bytes: usize,
 }
 
 impl ViewMax {
@@ -36,8 +38,12 @@ impl ViewMax {
 
 #[cfg(test)]
 impl ViewMax {
-    pub const ENDLESS: ViewMax =
-        ViewMax { object_bytes: usize::MAX, collection_bytes: usize::MAX, held_bytes: usize::MAX };
+    pub const ENDLESS: ViewMax = ViewMax {
+        object_bytes: usize::MAX,
+        collection_bytes: usize::MAX,
+        held_bytes: usize::MAX,
+        pinned_bytes: usize::MAX,
+    };
 }
 
 /// The collections, and what is known of those that are not loaded.
@@ -47,6 +53,8 @@ pub(super) struct ViewState {
     pub collections: HashMap<Collection, CollectionState>,
     /// The total of all loaded collections, so that no batch has to add them up.
     pub object_bytes: usize,
+    /// The total of what they keep for pages.
+    pub pinned_bytes: usize,
     /// Collections that by themselves exceed what may stay in memory.
     pub too_large: HashSet<Collection>,
     /// The newest changes of collections that are watched and not loaded: their watches read the log.
@@ -67,7 +75,17 @@ impl ViewState {
     pub fn after(revision: Revision, compacted: Revision, held: HeldStates) -> Self {
         let (collections, newest) = (HashMap::new(), Newest::after(revision));
         let (too_large, followed) = (HashSet::new(), HashMap::new());
-        ViewState { revision, compacted, collections, object_bytes: 0, too_large, followed, newest, held }
+        ViewState {
+            revision,
+            compacted,
+            collections,
+            object_bytes: 0,
+            pinned_bytes: 0,
+            too_large,
+            followed,
+            newest,
+            held,
+        }
     }
 
     /// Removes a collection; returns what is taken back from its readers, who alone have its objects from now on. Its
@@ -81,6 +99,7 @@ impl ViewState {
             self.followed.insert(collection.clone(), changed);
         }
         self.object_bytes = self.object_bytes.saturating_sub(loaded.object_bytes);
+        self.pinned_bytes = self.pinned_bytes.saturating_sub(loaded.pinned_bytes());
         let (from, until) = (Revision::default(), self.revision.next());
         let all = ReplacedState { from, until, bytes: loaded.object_bytes };
         let mut dropped = self.held.replaced(collection, all);
@@ -167,6 +186,27 @@ impl ViewState {
             dropped.extend(self.remove(&next));
         }
         dropped
+    }
+
+    /// Takes states from each collection that are kept for pages; returns what is to be dropped.
+    pub fn unpin(&mut self, mut unpin: impl FnMut(&mut Loaded) -> Unpinned) -> Vec<Dropped> {
+        let mut dropped: Vec<Dropped> = Vec::new();
+        for state in self.collections.values_mut() {
+            let CollectionState::Loaded(loaded) = state else { continue };
+            let before = loaded.pinned_bytes();
+            let unpinned = unpin(loaded);
+            if !unpinned.is_empty() {
+                self.pinned_bytes = self.pinned_bytes.saturating_sub(before).saturating_add(loaded.pinned_bytes());
+                dropped.push(Box::new(unpinned));
+            }
+        }
+        dropped
+    }
+
+    /// Drops all states that are kept for pages once they have more than they may. A page that goes on at one of them
+    /// reads the log.
+    pub fn unpin_excess(&mut self, max: ViewMax) -> Vec<Dropped> {
+        if self.pinned_bytes > max.pinned_bytes { self.unpin(Loaded::unpin_all) } else { Vec::new() }
     }
 
     /// Drops half of what nobody watches, but for the little that every request may need.

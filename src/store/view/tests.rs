@@ -1,3 +1,5 @@
+//! Tests of what stays in memory, and what makes room.
+
 use std::sync::Arc;
 
 use crate::meta::Revision;
@@ -7,7 +9,7 @@ use crate::store::{Collection, Stored};
 use super::loaded::PAGE_ENDS_MAX;
 use super::{Applied, HandOut, PageEnd, Revocable, StateLookup, View, ViewMax};
 
-const MAX: ViewMax = ViewMax { object_bytes: 250, collection_bytes: 500, held_bytes: 100 };
+const MAX: ViewMax = ViewMax { object_bytes: 250, collection_bytes: 500, held_bytes: 100, pinned_bytes: 200 };
 
 #[test]
 fn collections_that_nobody_reads_or_watches_make_room() {
@@ -266,4 +268,33 @@ fn what_was_being_loaded_when_the_view_started_over_is_to_be_loaded_anew() {
     // Another poll with the same result comes too late.
     view.start_over(begun, begun, begun);
     assert_eq!(view.revision(), missed);
+}
+
+#[test]
+fn states_that_pages_go_on_at_are_dropped_once_they_take_too_much() {
+    let (view, things) = (View::new(Revision::default(), Revision::default(), MAX), Collection::new("", "things"));
+    view.begin_loading(&things);
+    view.finish_loading(&things, Default::default(), Revision::default());
+    let change = |revision: i64, bytes: usize| {
+        let (key, uid, revision) = (Arc::from("a"), Arc::from("u"), Revision::new(revision));
+        let stored = Some(Arc::new(Stored::fixture("a", "u", vec![b' '; bytes])));
+        view.publish(vec![(things.clone(), Applied { key, uid, revision, stored })]);
+    };
+    let is_pinned =
+        |revision: i64| matches!(view.find(&things, Some(Revision::new(revision))), StateLookup::Snapshot(_));
+    let pin = || match view.find(&things, None) {
+        StateLookup::Snapshot(snapshot) => view.pin(&snapshot, None),
+        _ => panic!("it is loaded"),
+    };
+    change(1, 150);
+    pin();
+    change(2, 100);
+    assert!(is_pinned(1), "150 bytes are kept for it");
+    change(3, 100);
+    assert!(!is_pinned(1), "250 are too many");
+    pin();
+    change(4, 10);
+    assert!(is_pinned(3));
+    view.give_back();
+    assert!(!is_pinned(3), "memory is short");
 }

@@ -117,6 +117,8 @@ impl Inputs {
                 Some(Value::String(text)) => inputs.texts[at] = text.to_string(),
                 Some(_) => return Err(InputError::NotText(pane.name())),
             }
+            // The parser may only notice after the end of the text that something is missing.
+            let last = inputs.texts[at].trim_end().lines().count().max(1);
             for (index, read) in decode_each_located(inputs.texts[at].as_bytes()).into_iter().enumerate() {
                 match read {
                     Ok(located) if located.value.is_null() => {}
@@ -127,8 +129,6 @@ impl Inputs {
                         inputs.documents[at].push(located);
                     }
                     Err(mut broken) => {
-                        // The parser may only notice after the end of the text that something is missing.
-                        let last = inputs.texts[at].trim_end().lines().count().max(1);
                         broken.place.line = broken.place.line.min(last);
                         inputs.broken.push((pane, broken));
                     }

@@ -26,6 +26,9 @@ use crate::work;
 
 /// The first version of Kubernetes in which `or` and `orValue` fail on a value that is not an optional.
 const OPTIONALS_CHECKED_SINCE: Minor = Minor::of(37);
+/// What a program takes beside its parts, and what a part takes, in bytes. Measured with a hundred thousand.
+const PROGRAM_BYTES: usize = 200;
+const PART_BYTES: usize = 160;
 
 /// An expression that is ready to run, any number of times and on any thread.
 #[derive(Debug)]
@@ -34,7 +37,9 @@ pub struct Program {
     slots: usize,
     /// The maximum nesting of its parts.
     levels: usize,
-    variables: Vec<String>,
+    variables: Box<[Arc<str>]>,
+    /// About how much memory its parts take.
+    bytes: usize,
 }
 
 /// The result of an evaluation.
@@ -60,15 +65,21 @@ impl Program {
     /// # Errors
     /// The same as for [`Program::new`].
     pub fn part(expr: &CheckedExpr, env: &Env, part: &Expr) -> Result<Program, EvalError> {
-        let mut planner = Planner { expr, env, scope: Vec::new(), slots: 0, depth: 0, levels: 0 };
+        let mut planner = Planner { expr, env, scope: Vec::new(), slots: 0, depth: 0, levels: 0, bytes: 0 };
         let root = planner.plan(part)?;
-        let variables = env.variables.iter().map(|variable| variable.name.clone()).collect();
-        Ok(Program { root, slots: planner.slots, levels: planner.levels, variables })
+        let variables = env.variables.iter().map(|variable| Arc::clone(&variable.name)).collect();
+        let Planner { slots, levels, bytes, .. } = planner;
+        Ok(Program { root, slots, levels, variables, bytes: PROGRAM_BYTES + bytes })
     }
 
     /// The maximum nesting of the expression's parts, which decides how much stack its evaluation needs.
     pub fn levels(&self) -> usize {
         self.levels
+    }
+
+    /// About how much memory it takes, in bytes, with the automata of its patterns.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Evaluates the expression with the variables of its environment, in their order, until it costs more than
@@ -106,12 +117,14 @@ struct Planner<'p> {
     /// The number of nested parts that are being compiled.
     depth: usize,
     levels: usize,
+    bytes: usize,
 }
 
 impl<'p> Planner<'p> {
     fn plan(&mut self, expr: &'p Expr) -> Result<PlanNode, EvalError> {
         self.depth += 1;
         self.levels = self.levels.max(self.depth);
+        self.bytes += PART_BYTES;
         let node = self.plan_part(expr);
         self.depth -= 1;
         node
@@ -153,7 +166,7 @@ impl<'p> Planner<'p> {
             return Ok(PlanNode::Local(*slot));
         }
         let name = name.strip_prefix('.').unwrap_or(name);
-        let place = self.env.variables.iter().position(|variable| variable.name == name);
+        let place = self.env.variables.iter().position(|variable| *variable.name == *name);
         // In a checked expression, every name is declared.
         Ok(place.map_or_else(|| PlanNode::Undeclared(name.to_owned()), PlanNode::Variable))
     }
@@ -200,7 +213,12 @@ impl<'p> Planner<'p> {
         }
     }
 
-    fn plan_operator(&self, expr: &'p Expr, function: &str, arguments: [PlanNode; 2]) -> Result<PlanNode, EvalError> {
+    fn plan_operator(
+        &mut self,
+        expr: &'p Expr,
+        function: &str,
+        arguments: [PlanNode; 2],
+    ) -> Result<PlanNode, EvalError> {
         match function {
             operators::LOGICAL_AND => Ok(PlanNode::And(Box::new(arguments))),
             operators::LOGICAL_OR => Ok(PlanNode::Or(Box::new(arguments))),
@@ -257,10 +275,16 @@ impl<'p> Planner<'p> {
         matches!(self.expr.overloads(expr.id), [only] if only.id == id)
     }
 
-    fn plan_function(&self, expr: &'p Expr, function: &str, arguments: Vec<PlanNode>) -> Result<PlanNode, EvalError> {
+    fn plan_function(
+        &mut self,
+        expr: &'p Expr,
+        function: &str,
+        arguments: Vec<PlanNode>,
+    ) -> Result<PlanNode, EvalError> {
         let declared = self.env.library.function(function);
         let calling = declared.map_or(Calling::USUAL, |function| function.calling);
         let pattern = if calling.has_pattern { constant_pattern(&arguments)? } else { None };
+        self.bytes += pattern.as_ref().map_or(0, |pattern| pattern.bytes());
         // If the types of the arguments leave more than one overload, the evaluation chooses among all overloads.
         let (overloads, cost, is_resolved) = match self.expr.overloads(expr.id) {
             [only] => (bind([only]), only.cost, true),

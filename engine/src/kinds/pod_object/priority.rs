@@ -12,6 +12,9 @@ use super::keep;
 const PRIORITY: i64 = 0;
 const POLICY: &str = "PreemptLowerPriority";
 
+/// What is read of classes.
+pub const READ: [&[&str]; 4] = [&["metadata", "name"], &["value"], &["globalDefault"], &["preemptionPolicy"]];
+
 /// The class that applies if none is named: of several, the one with the lowest value.
 pub fn default_class<'c>(classes: impl IntoIterator<Item = &'c Value>) -> Option<&'c Value> {
     let is_default = |class: &&Value| class.get("globalDefault").and_then(Value::as_bool) == Some(true);

@@ -56,6 +56,14 @@ pub fn of_claim(claim: &Value) -> Option<&str> {
     annotation.or_else(|| claim.at(&["spec", "storageClassName"])).and_then(Value::as_str)
 }
 
+/// What [`set_default`] reads of classes.
+pub const READ: [&[&str]; 4] = [
+    &["metadata", "name"],
+    &["metadata", "creationTimestamp"],
+    &["metadata", "annotations", DEFAULT_ANNOTATIONS[0]],
+    &["metadata", "annotations", DEFAULT_ANNOTATIONS[1]],
+];
+
 /// Sets a claim's class to the newest of the default ones.
 pub fn set_default(claim: &mut Value, classes: &[Value]) {
     let made = |class: &Value| class.str_at(&["metadata", "creationTimestamp"]).to_owned();

@@ -58,7 +58,7 @@ impl Trace {
     /// expression.
     pub fn of(checked: &CheckedExpr, env: &Env) -> Trace {
         let mut found = Vec::new();
-        let is_variable = |name: &str| env.variables.iter().any(|variable| variable.name == name);
+        let is_variable = |name: &str| env.variables.iter().any(|variable| *variable.name == *name);
         collect(&checked.ast.expr, &is_variable, &mut found);
         let parts = found.into_iter().filter_map(|expr| {
             let text = print::print(&Ast { expr: expr.clone(), source: checked.ast.source.clone() })?;

@@ -8,6 +8,8 @@ mod call;
 mod comprehension;
 mod construct;
 
+use std::sync::Arc;
+
 use super::error::EvalError;
 use super::list::List;
 use super::map::check_hashable;
@@ -32,7 +34,7 @@ pub trait Compose<'a> {
 
 /// The state of an evaluation.
 pub(super) struct Machine<'a, 'm> {
-    names: &'a [String],
+    names: &'a [Arc<str>],
     variables: &'m [BoundValue<'a>],
     composed: Option<&'m dyn Compose<'a>>,
     locals: Vec<Local<'a>>,
@@ -75,7 +77,7 @@ const STEPS_PER_CHARGE_MAX: usize = 1 << 20;
 
 impl<'a, 'm> Machine<'a, 'm> {
     /// `names` are those of `variables`.
-    pub(super) fn new(names: &'a [String], variables: &'m [BoundValue<'a>], slots: usize, limit: u64) -> Self {
+    pub(super) fn new(names: &'a [Arc<str>], variables: &'m [BoundValue<'a>], slots: usize, limit: u64) -> Self {
         let locals = std::iter::repeat_with(Local::default).take(slots).collect();
         Machine { names, variables, composed: None, locals, scope: CallScope::default(), cost: 0, limit }
     }
@@ -191,7 +193,7 @@ impl<'a, 'm> Machine<'a, 'm> {
     fn variable(&self, place: usize) -> StepResult<'a> {
         match self.variables.get(place) {
             Some(Some(value)) => value.clone(),
-            Some(None) | None => Err(no_such_attribute(self.names.get(place).map_or("", String::as_str))),
+            Some(None) | None => Err(no_such_attribute(self.names.get(place).map_or("", |name| &**name))),
         }
     }
 
