@@ -86,8 +86,13 @@ impl Registry {
             _ => At::Newest,
         };
         let (range, limit) = (request.range(target, start), request.limit.max(request.limit_if_large));
-        // One more shows whether there is a next page.
-        let size = if limit == 0 { PartSize::All } else { PartSize::First(limit.saturating_add(1)) };
+        let size = match limit {
+            0 => PartSize::All,
+            // One more shows whether there is a next page.
+            _ if request.selects_all() => PartSize::First(limit.saturating_add(1)),
+            // Few may be selected.
+            _ => PartSize::First(limit.saturating_add(1).max(PAGE_OBJECTS)),
+        };
         let reader = request.reader.clone();
         let part = self.storage.part(collection, PartRequest { at, range, size, reader }).await;
         let mut part = part.map_err(|error| match (&request.at, error) {
@@ -304,6 +309,10 @@ impl ListRequest {
     /// All objects, in pages if the collection is too large for memory.
     pub fn in_pages() -> Self {
         ListRequest { limit_if_large: PAGE_OBJECTS, ..ListRequest::default() }
+    }
+
+    fn selects_all(&self) -> bool {
+        self.labels.is_empty() && self.fields.is_empty()
     }
 
     /// How many objects a page of a part may have.

@@ -208,6 +208,10 @@ fn a_collection_that_memory_can_not_hold_is_read_in_pages_and_by_namespace() {
     let list = get(CONFIG_MAPS).json();
     assert_eq!(names(&list), ["kube-root-ca.crt", "mine"]);
     assert_eq!(names(&get(&format!("{CONFIG_MAPS}?labelSelector=a=b")).json()), ["mine"]);
+    // A page has what is selected, also where that is far behind.
+    let last = json!({"metadata": {"name": "zzz", "labels": {"a": "z"}}});
+    assert_eq!(send(&server, "POST", CONFIG_MAPS, &last).status, 201);
+    assert_eq!(names(&get("/api/v1/configmaps?limit=1&labelSelector=a=z").json()), ["zzz"]);
     // All of it in pages, of the state that the first one shows. client-go begins at any state.
     let first = get("/api/v1/configmaps?limit=50&resourceVersion=0").json();
     assert_eq!(server.send("DELETE", &format!("{FULL}/map-119"), &[], None).status, 200);
