@@ -226,6 +226,11 @@ impl Memory {
         self.limit_bytes / HELD_SHARE
     }
 
+    /// How many bytes the objects of a page of a list may have, but for the last one: its client may be slow.
+    pub fn page_bytes_max(&self) -> usize {
+        self.held_bytes_max() / 2
+    }
+
     /// How many bytes of OpenAPI documents may be kept now; the one that was asked for last is kept in any case.
     pub fn documents_bytes_max(&self) -> usize {
         if self.is_short() {
@@ -279,9 +284,16 @@ impl Memory {
         self.policies.take(0)
     }
 
-    /// Whether an admission policy may grow; an error if those that are in force have taken the memory for them.
-    pub fn check_policy(&self, growth: &Growth) -> Result<(), Full> {
-        self.policies.check(growth, room::SMALL_BYTES)
+    /// Takes the memory by which an admission policy grows; an error if those that are in force have taken it.
+    pub fn for_policy(&self, growth: &Growth) -> Result<Option<Portion>, Full> {
+        self.policies.check(growth, room::SMALL_BYTES)?;
+        let more = growth.bytes.saturating_sub(growth.bytes_before);
+        Ok((more > 0).then(|| self.policies.take(more)))
+    }
+
+    /// How much memory all admission policies may take.
+    pub fn policies_bytes_max(&self) -> usize {
+        self.policies.bytes_max
     }
 
     /// Takes memory to keep an object in a form that clients get; `None` if those that are kept have taken all of it.

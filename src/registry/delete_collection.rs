@@ -25,14 +25,18 @@ impl Registry {
         options: &DeleteRequest,
         warnings: &mut Warnings,
     ) -> Result<Option<ListPage>, Status> {
-        let is_exact = matches!(list.at, ListAt::Exact(_));
+        let exact = match &list.at {
+            ListAt::Exact(revision) => Some(*revision),
+            ListAt::Continue(token) => token.revision,
+            ListAt::Newest | ListAt::AtLeast(_) => None,
+        };
         let mut is_first = true;
         loop {
-            let page = self.list(target, &list).await?;
+            let mut page = self.list(target, &list).await?;
+            page.items.retain(|(stored, _)| exact.is_none_or(|exact| stored.created <= exact));
             self.delete_listed(target, &page, user, options, warnings).await?;
-            // What has changed since would be read again for each page, and that includes all deletions.
-            let next = if is_exact { page.next(target).map(ListAt::Continue) } else { page.next_at_newest(target) };
-            match next {
+            // What has changed since a revision would be read again for each page, and that includes all deletions.
+            match page.next_at_newest(target) {
                 Some(next) if list.limit == 0 => (list.at, is_first) = (next, false),
                 _ => return Ok(is_first.then_some(page)),
             }

@@ -58,14 +58,10 @@ pub struct ListPage {
 }
 
 impl ListPage {
-    /// Where a list of `target` goes on after this page, at its revision; `None` after the last.
-    pub fn next(&self, target: &Target) -> Option<ContinueToken> {
-        ContinueToken::decode(&self.continue_token, &key_prefix(target)).ok()
-    }
-
-    /// The same, at the newest revision.
+    /// Where the newest state of a list of `target` goes on after this page; `None` after the last.
     pub fn next_at_newest(&self, target: &Target) -> Option<ListAt> {
-        self.next(target).map(|token| ListAt::Continue(ContinueToken { revision: None, ..token }))
+        let token = ContinueToken::decode(&self.continue_token, &key_prefix(target)).ok()?;
+        Some(ListAt::Continue(ContinueToken { revision: None, ..token }))
     }
 }
 
@@ -127,11 +123,10 @@ impl Registry {
         let selection = Selection::bind(&request.labels, &request.fields, target);
         let selects_all = selection.is_empty();
         let limit = request.limit_of(part);
-        let items = self.select(target, (&selection, limit), (snapshot, start), request).await?;
+        let (items, is_full) = self.select(target, (&selection, limit), (snapshot, start), request).await?;
         let last_key = items.last().map_or("", |(stored, _)| &*stored.key);
         let revision = snapshot.revision();
         // There is a next page if any object follows, whether it is selected or not, or any of an index.
-        let is_full = items.len() == limit;
         let next = part.next_key().filter(|_| !is_full);
         let onward = next.map_or_else(|| format!("{last_key}\0"), str::to_owned);
         let mut rest = snapshot.range(&prefix, Some(&onward));
@@ -161,16 +156,18 @@ impl Registry {
         Ok(ListPage { items, revision, continue_token, remaining, reserved: None })
     }
 
-    /// The first objects of `snapshot` from the key `start` on that are selected.
+    /// The first objects of `snapshot` from the key `start` on that are selected, and whether the page is full: it has as
+    /// many as it may, or as many bytes as may be held for a slow client.
     async fn select(
         &self,
         target: &Target,
         (selection, limit): (&Selection, usize),
         (snapshot, start): (&Snapshot, Option<&str>),
         request: &ListRequest,
-    ) -> Result<Vec<(Arc<Stored>, Encoded)>, Status> {
+    ) -> Result<(Vec<(Arc<Stored>, Encoded)>, bool), Status> {
         let (prefix, selects_all) = (key_prefix(target), selection.is_empty());
-        let mut items = Vec::new();
+        let bytes_max = if request.limit == 0 { usize::MAX } else { self.memory.page_bytes_max() };
+        let (mut items, mut bytes, mut is_full) = (Vec::new(), 0_usize, false);
         for stored in snapshot.range_of(&prefix, start, target.resource.required_labels(&request.labels)) {
             work::step();
             if !selects_all {
@@ -183,12 +180,14 @@ impl Registry {
             let Ok(encoded) = self.encoded(&target.resource, &target.version, stored).await else {
                 return Err(self.unreadable(target, snapshot, &prefix).await);
             };
+            bytes = bytes.saturating_add(stored.bytes.len());
             items.push((Arc::clone(stored), encoded));
-            if items.len() == limit {
+            is_full = items.len() == limit || bytes > bytes_max;
+            if is_full {
                 break;
             }
         }
-        Ok(items)
+        Ok((items, is_full))
     }
 
     /// Whether `selection` selects any of these objects; one that can't be read counts.

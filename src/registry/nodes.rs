@@ -100,8 +100,10 @@ impl StoredNodes {
             };
             each_changed(&newest, &before, take);
             let fitting = self.seen().fitting();
-            for (plural, key) in &fitting {
-                take(plural, key, object_of(&newest, plural, key));
+            for (plural, key, bytes) in &fitting {
+                if self.seen().has_room_for(*bytes) {
+                    take(plural, key, object_of(&newest, plural, key));
+                }
             }
             self.seen.write().unwrap_or_else(PoisonError::into_inner).snapshots = newest;
         });
@@ -180,16 +182,14 @@ impl SourceSnapshots {
         self.counted.resize(self.graph.bytes());
     }
 
-    /// Those of the objects without memory that there is memory for again.
-    fn fitting(&self) -> Vec<(&'static str, Box<str>)> {
-        let (mut fitting, mut bytes) = (Vec::new(), 0);
-        for (object, more) in &self.left_out {
-            if self.counted.check(&Growth { bytes_before: 0, bytes: bytes + more }).is_ok() {
-                bytes += more;
-                fitting.push(object.clone());
-            }
-        }
-        fitting
+    fn has_room_for(&self, bytes: usize) -> bool {
+        self.counted.check(&Growth { bytes_before: 0, bytes }).is_ok()
+    }
+
+    /// Those of the objects without memory for each of which there is memory again, and how much they take.
+    fn fitting(&self) -> Vec<(&'static str, Box<str>, usize)> {
+        let fitting = self.left_out.iter().filter(|(_, bytes)| self.has_room_for(**bytes));
+        fitting.map(|((plural, key), bytes)| (*plural, key.clone(), *bytes)).collect()
     }
 }
 

@@ -20,6 +20,8 @@ use super::write::write_failed;
 
 /// How much memory listed objects take, as a multiple of the length of their text.
 const LISTED_COPIES: usize = 12;
+/// What some fields of an object take.
+const FIELDS_BYTES: usize = 600;
 /// Up to this many bytes are listed without a memory reservation.
 const UNCOUNTED_BYTES_MAX: usize = 64 << 10;
 
@@ -94,7 +96,8 @@ impl Objects for StoredObjects {
         let stored: Vec<_> = part.objects().cloned().collect();
         // The holder of memory for objects must not ask for more of it.
         drop(part);
-        let _reserved = self.reserve(stored.iter().map(|stored| stored.bytes.len()).max().unwrap_or_default()).await?;
+        let largest = stored.iter().map(|stored| stored.bytes.len()).max().unwrap_or_default();
+        let _reserved = self.reserve(largest + stored.len() * FIELDS_BYTES / LISTED_COPIES).await?;
         stored.iter().map(|stored| Ok(fields_of(&decode(&stored.bytes)?, paths))).collect()
     }
 

@@ -27,6 +27,8 @@ use crate::work;
 const GROUP: &str = "admissionregistration.k8s.io";
 /// What a policy takes beside its expressions, and a binding, as a multiple of its text.
 const TEXT_COPIES: usize = 4;
+/// What it takes with its expressions, about.
+const COMPILED_COPIES: usize = 40;
 /// How many decoded namespaces are kept.
 const NAMESPACES_MAX: usize = 1024;
 
@@ -39,24 +41,39 @@ pub struct StoredPolicies<P> {
     /// The version of Kubernetes whose evaluation rules apply.
     minor: Minor,
     seen: RwLock<Arc<LoadedPolicies<P>>>,
-    /// What was compiled by requests that ended before all was: the next one goes on.
-    begun: SyncMutex<HashMap<Arc<str>, ReadPolicies<P>>>,
+    /// What was read by requests that ended before all was: the next one goes on.
+    begun: SyncMutex<HashMap<Arc<str>, KnownPolicy<P>>>,
     /// The memory that the policies take. It is held while changes are loaded.
     refreshing: Mutex<Portion>,
     /// Namespaces by their names.
-    namespaces: SyncMutex<HashMap<Arc<str>, ReadPolicies<Value>>>,
+    namespaces: SyncMutex<HashMap<Arc<str>, ReadNamespace>>,
 }
 
-/// What was read, and the revision that it was read at.
-type ReadPolicies<T> = (Revision, Arc<T>);
+/// A namespace, and the revision that it was read at.
+type ReadNamespace = (Revision, Arc<Value>);
+
+/// A policy as it was read at a revision.
+struct KnownPolicy<P> {
+    revision: Revision,
+    /// How much memory it takes, or would take if it were bound.
+    bytes: usize,
+    /// `None` if it is not bound: a binding may come at any time, so it is counted.
+    policy: Option<Arc<P>>,
+}
+
+impl<P> Clone for KnownPolicy<P> {
+    fn clone(&self) -> Self {
+        KnownPolicy { policy: self.policy.clone(), ..*self }
+    }
+}
 
 /// What was loaded.
 struct LoadedPolicies<P> {
     /// One for each collection; empty before the first time.
     snapshots: Vec<Snapshot>,
-    /// Policies that are bound, by their names.
-    compiled: HashMap<Arc<str>, ReadPolicies<P>>,
-    /// How much memory they take.
+    /// By their names.
+    policies: HashMap<Arc<str>, KnownPolicy<P>>,
+    /// How much memory policies and bindings take.
     bytes: usize,
     hooks: Arc<[Hook<P>]>,
 }
@@ -65,7 +82,7 @@ impl<P: Policy> StoredPolicies<P> {
     /// The stored policies, and those from files, evaluated by the rules of that minor.
     pub fn new(storage: Storage, in_files: Arc<[Hook<P>]>, minor: Minor, memory: &Memory) -> Self {
         let collections = [P::POLICIES, P::BINDINGS].map(|plural| Collection::new(GROUP, plural));
-        let seen = LoadedPolicies { snapshots: Vec::new(), compiled: HashMap::new(), bytes: 0, hooks: Arc::default() };
+        let seen = LoadedPolicies { snapshots: Vec::new(), policies: HashMap::new(), bytes: 0, hooks: Arc::default() };
         StoredPolicies {
             storage,
             collections,
@@ -91,16 +108,18 @@ impl<P: Policy> StoredPolicies<P> {
     }
 
     /// A policy that can't be decoded has no effect.
-    fn compile(&self, stored: &Stored) -> Option<Arc<P>> {
+    fn compile(&self, stored: &Stored, is_bound: bool) -> Option<KnownPolicy<P>> {
         let begun = || self.begun.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((revision, policy)) = begun().get(&stored.key)
-            && *revision == stored.revision
-        {
-            return Some(Arc::clone(policy));
+        if let Some(known) = begun().get(&stored.key).filter(|known| known.serves(stored, is_bound)) {
+            return Some(known.clone());
         }
-        let policy = Arc::new(P::decode(&json::decode(&stored.bytes).ok()?, self.minor));
-        begun().insert(Arc::clone(&stored.key), (stored.revision, Arc::clone(&policy)));
-        Some(policy)
+        let object = json::decode(&stored.bytes).ok()?;
+        let policy = P::decode(&object, self.minor);
+        let bytes = bytes_of(&object, &policy);
+        let policy = is_bound.then(|| Arc::new(policy));
+        let known = KnownPolicy { revision: stored.revision, bytes, policy };
+        begun().insert(Arc::clone(&stored.key), known.clone());
+        Some(known)
     }
 
     fn current(&self) -> Arc<LoadedPolicies<P>> {
@@ -117,57 +136,61 @@ impl<P: Policy> StoredPolicies<P> {
 }
 
 impl<P: Policy> LoadedPolicies<P> {
-    /// Reads the bindings, and those bound policies that were not read before.
+    /// Reads the bindings, and those policies that were not read before.
     fn take_in(
         &self,
         in_files: &[Hook<P>],
-        compile: impl Fn(&Stored) -> Option<Arc<P>>,
+        compile: impl Fn(&Stored, bool) -> Option<KnownPolicy<P>>,
         snapshots: Vec<Snapshot>,
     ) -> LoadedPolicies<P> {
         let [policies, bindings] = snapshots.as_slice() else {
-            return LoadedPolicies { snapshots, compiled: HashMap::new(), bytes: 0, hooks: in_files.into() };
+            return LoadedPolicies { snapshots, policies: HashMap::new(), bytes: 0, hooks: in_files.into() };
         };
         let (mut bound, mut bytes) = (BTreeMap::<String, Vec<Arc<PolicyBinding>>>::new(), 0);
         for stored in bindings.range("", None) {
             work::step();
             if let Ok(object) = json::decode(&stored.bytes) {
-                bytes += stored.bytes.len() * TEXT_COPIES;
+                bytes += object.get("spec").map_or(0, Value::size_bytes) * TEXT_COPIES;
                 let binding = PolicyBinding::decode(&object);
                 bound.entry(binding.policy.clone()).or_default().push(Arc::new(binding));
             }
         }
-        let mut compiled = HashMap::new();
-        let mut hooks = in_files.to_vec();
+        let (mut known, mut hooks) = (HashMap::new(), in_files.to_vec());
         for stored in policies.range("", None) {
             work::step();
-            let Some(bindings) = bound.remove(&*stored.key) else { continue };
-            let Some(policy) = self.compiled(stored).or_else(|| compile(stored)) else { continue };
-            bytes += bytes_of(stored.bytes.len(), &*policy);
-            compiled.insert(Arc::clone(&stored.key), (stored.revision, Arc::clone(&policy)));
-            hooks.push(Hook { policy, bindings });
+            let bindings = bound.remove(&*stored.key);
+            let before = self.policies.get(&stored.key).filter(|known| known.serves(stored, bindings.is_some()));
+            let Some(policy) = before.cloned().or_else(|| compile(stored, bindings.is_some())) else { continue };
+            bytes += policy.bytes;
+            hooks.extend(policy.policy.clone().zip(bindings).map(|(policy, bindings)| Hook { policy, bindings }));
+            known.insert(Arc::clone(&stored.key), policy);
         }
-        LoadedPolicies { compiled, bytes, hooks: hooks.into(), snapshots }
-    }
-
-    fn compiled(&self, stored: &Stored) -> Option<Arc<P>> {
-        let known = self.compiled.get(&stored.key).filter(|(revision, _)| *revision == stored.revision);
-        known.map(|(_, policy)| Arc::clone(policy))
+        LoadedPolicies { policies: known, bytes, hooks: hooks.into(), snapshots }
     }
 }
 
-/// How much memory a policy takes whose text has so many bytes, about.
-fn bytes_of<P: Policy>(text_bytes: usize, policy: &P) -> usize {
-    text_bytes * TEXT_COPIES + policy.expression_bytes()
+impl<P> KnownPolicy<P> {
+    /// Whether it is the state of `stored`, compiled if it is bound.
+    fn serves(&self, stored: &Stored, is_bound: bool) -> bool {
+        self.revision == stored.revision && (self.policy.is_some() || !is_bound)
+    }
+}
+
+/// How much memory a policy takes, about.
+fn bytes_of<P: Policy>(object: &Value, policy: &P) -> usize {
+    object.get("spec").map_or(0, Value::size_bytes) * TEXT_COPIES + policy.expression_bytes()
 }
 
 /// How much memory an object takes while it is in force, if it is an admission policy, a binding of one or a webhook
-/// configuration; 0 for other objects.
-pub(super) fn policy_bytes((group, plural): (&str, &str), object: &Value, minor: Minor) -> usize {
+/// configuration; 0 for other objects. One whose text alone would take more than `bytes_max` is not compiled for it.
+pub(super) fn policy_bytes((group, plural): (&str, &str), object: &Value, (minor, bytes_max): (Minor, usize)) -> usize {
+    let text_bytes = |field| object.get(field).map_or(0, Value::size_bytes);
     match plural {
         _ if group != GROUP => 0,
-        Validating::POLICIES => bytes_of(object.size_bytes(), &Validating::decode(object, minor)),
-        Mutating::POLICIES => bytes_of(object.size_bytes(), &Mutating::decode(object, minor)),
-        Validating::BINDINGS | Mutating::BINDINGS => object.size_bytes() * TEXT_COPIES,
+        Validating::BINDINGS | Mutating::BINDINGS => text_bytes("spec") * TEXT_COPIES,
+        _ if (text_bytes("spec") + text_bytes("webhooks")) * COMPILED_COPIES > bytes_max => usize::MAX,
+        Validating::POLICIES => bytes_of(object, &Validating::decode(object, minor)),
+        Mutating::POLICIES => bytes_of(object, &Mutating::decode(object, minor)),
         _ => webhook_bytes(plural, object).unwrap_or_default(),
     }
 }
@@ -184,7 +207,11 @@ impl<P: Policy> PolicySource<P> for StoredPolicies<P> {
         if let Some(hooks) = self.known(&snapshots) {
             return Ok(hooks);
         }
-        let seen = Arc::new(self.current().take_in(&self.in_files, |stored| self.compile(stored), snapshots));
+        let seen = Arc::new(self.current().take_in(
+            &self.in_files,
+            |stored, is_bound| self.compile(stored, is_bound),
+            snapshots,
+        ));
         self.begun.lock().unwrap_or_else(PoisonError::into_inner).clear();
         counted.resize(seen.bytes);
         *self.seen.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&seen);

@@ -36,11 +36,19 @@ pub struct StoredWebhooks {
 struct LoadedWebhooks {
     /// `None` before the first time.
     snapshot: Option<Snapshot>,
-    /// By name, with the revision that it was read at.
-    read: HashMap<Arc<str>, (Revision, Arc<Configuration>)>,
+    /// By name.
+    read: HashMap<Arc<str>, ReadConfiguration>,
     /// Those from files, then those in `read`, sorted by name.
     all: Arc<[Arc<Configuration>]>,
     /// How much memory they take.
+    bytes: usize,
+}
+
+/// A configuration as it was read at a revision.
+#[derive(Clone)]
+struct ReadConfiguration {
+    revision: Revision,
+    configuration: Arc<Configuration>,
     bytes: usize,
 }
 
@@ -78,33 +86,35 @@ impl LoadedWebhooks {
         let (mut read, mut all, mut bytes) = (HashMap::new(), in_files.to_vec(), 0);
         for stored in snapshot.range("", None) {
             work::step();
-            let configuration = self.read(stored)?;
-            bytes += bytes_of(stored.bytes.len(), &configuration);
-            read.insert(Arc::clone(&stored.key), (stored.revision, Arc::clone(&configuration)));
-            all.push(configuration);
+            let one = self.read(stored)?;
+            bytes += one.bytes;
+            all.push(Arc::clone(&one.configuration));
+            read.insert(Arc::clone(&stored.key), one);
         }
         Ok(LoadedWebhooks { snapshot: Some(snapshot), read, all: all.into(), bytes })
     }
 
-    fn read(&self, stored: &Stored) -> Result<Arc<Configuration>, Status> {
-        if let Some((_, known)) = self.read.get(&stored.key).filter(|(revision, _)| *revision == stored.revision) {
-            return Ok(Arc::clone(known));
+    fn read(&self, stored: &Stored) -> Result<ReadConfiguration, Status> {
+        if let Some(known) = self.read.get(&stored.key).filter(|known| known.revision == stored.revision) {
+            return Ok(known.clone());
         }
         let object = json::decode(&stored.bytes);
         let object = object.map_err(|error| Status::internal_error(&format!("{}: {error}", stored.key)))?;
-        Ok(Arc::new(Configuration::decode(&object)))
+        let configuration = Arc::new(Configuration::decode(&object));
+        let bytes = bytes_of(&object, &configuration);
+        Ok(ReadConfiguration { revision: stored.revision, configuration, bytes })
     }
 }
 
-/// How much memory a configuration takes whose text has so many bytes, about.
-fn bytes_of(text_bytes: usize, configuration: &Configuration) -> usize {
-    text_bytes * TEXT_COPIES + configuration.expression_bytes()
+/// How much memory a configuration takes, about.
+fn bytes_of(object: &Value, configuration: &Configuration) -> usize {
+    object.get("webhooks").map_or(0, Value::size_bytes) * TEXT_COPIES + configuration.expression_bytes()
 }
 
 /// How much memory an object takes while it is in force, if `plural` says that it is a webhook configuration.
 pub(super) fn webhook_bytes(plural: &str, object: &Value) -> Option<usize> {
     let is_one = [WebhookKind::Mutating, WebhookKind::Validating].iter().any(|kind| kind.plural() == plural);
-    is_one.then(|| bytes_of(object.size_bytes(), &Configuration::decode(object)))
+    is_one.then(|| bytes_of(object, &Configuration::decode(object)))
 }
 
 #[async_trait]

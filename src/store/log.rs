@@ -21,6 +21,8 @@ pub(super) const PAGE: PageMax = PageMax { bytes: 64 << 10, ..PageMax::USUAL };
 
 /// What a key that was reverted takes beside its text, in bytes.
 const KEY_BYTES: usize = 100;
+/// The same in a state that shares the rest with the present one: parts of its map are copied.
+const SHARED_KEY_BYTES: usize = 1 << 10;
 
 /// The first visible changes of a loaded collection after `after`, from the database; `None` if they are gone.
 pub(super) async fn read_page(
@@ -88,7 +90,8 @@ pub(super) async fn rebuild(
                 continue;
             }
             present.take_back(&change);
-            let its_bytes = change.previous.as_ref().map_or(0, |previous| previous.bytes.len()) + key.len() + KEY_BYTES;
+            let key_bytes = key.len() + if is_whole { SHARED_KEY_BYTES } else { KEY_BYTES };
+            let its_bytes = change.previous.as_ref().map_or(0, |previous| previous.bytes.len()) + key_bytes;
             bytes = bytes.saturating_add(its_bytes);
             if is_whole {
                 if bytes > bytes_max {

@@ -53,15 +53,19 @@ pub trait PolicySource<P>: NamespaceLookup {
     fn in_files(&self) -> Arc<[Hook<P>]>;
 }
 
+/// Before a policy is written, finds out how much memory the others take. Nothing else depends on it.
+async fn count<P, S: PolicySource<P>>(source: &S, attributes: &Attributes<'_>) {
+    let is_written = matches!(attributes.operation, Operation::Create | Operation::Update);
+    if is_written && policy::is_exempt(attributes.version) {
+        _ = source.hooks().await;
+    }
+}
+
 /// The policies that may apply to a resource. No stored policy applies to policies: it could make
 /// itself irremovable.
 async fn asked_about<P, S: PolicySource<P>>(source: &S, attributes: &Attributes<'_>) -> Result<Arc<[Hook<P>]>, Status> {
     let version = attributes.version;
     if policy::is_exempt(version) {
-        if matches!(attributes.operation, Operation::Create | Operation::Update) {
-            // How much memory they take is known before the next one is written. Nothing else depends on it.
-            _ = source.hooks().await;
-        }
         Ok(source.in_files())
     } else if is_exempt_from_policies(version) {
         Ok(Arc::default())
@@ -87,7 +91,8 @@ pub struct ValidatingPolicies<S> {
 
 #[async_trait]
 impl<S: PolicySource<Validating>> Admission for ValidatingPolicies<S> {
-    async fn mutate(&self, _: &Attributes<'_>, _: &mut Value) -> Result<(), Status> {
+    async fn mutate(&self, attributes: &Attributes<'_>, _: &mut Value) -> Result<(), Status> {
+        count(&self.source, attributes).await;
         Ok(())
     }
 

@@ -15,7 +15,7 @@ use std::time::Instant;
 use async_trait::async_trait;
 
 use super::params::LookupError;
-use super::{Hook, MatchedObjects, PolicyRound, PolicySource, asked_about};
+use super::{Hook, MatchedObjects, PolicyRound, PolicySource, asked_about, count};
 use crate::admission::{Admission, Attributes, Figures, FormError, Misread, Operation, denied_name};
 use crate::auth::Authorizer;
 use crate::crd::ServedVersion;
@@ -40,6 +40,7 @@ impl<S: PolicySource<Mutating>> Admission for MutatingPolicies<S> {
         if attributes.operation == Operation::Delete {
             return Ok(());
         }
+        count(&self.source, attributes).await;
         let hooks = asked_about(&self.source, attributes).await?;
         if hooks.is_empty() { Ok(()) } else { self.act(&hooks, attributes, object).await }
     }

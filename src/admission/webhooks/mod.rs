@@ -96,6 +96,10 @@ pub struct Webhooks<S> {
 #[async_trait]
 impl<S: WebhookSource> Admission for Webhooks<S> {
     async fn mutate(&self, attributes: &Attributes<'_>, object: &mut Value) -> Result<(), Status> {
+        if matches!(attributes.operation, Operation::Create | Operation::Update) && is_exempt(attributes) {
+            // Before one is written, it is found out how much memory the others take. Nothing else depends on it.
+            _ = self.source.configurations().await;
+        }
         if self.kind != WebhookKind::Mutating {
             return Ok(());
         }
@@ -181,10 +185,6 @@ impl<S: WebhookSource> Webhooks<S> {
         if is_review(attributes) {
             Ok(Arc::default())
         } else if is_exempt(attributes) {
-            if matches!(attributes.operation, Operation::Create | Operation::Update) {
-                // How much memory they take is known before the next one is written. Nothing else depends on it.
-                _ = self.source.configurations().await;
-            }
             Ok(self.source.in_files())
         } else {
             self.source.configurations().await

@@ -123,6 +123,8 @@ pub struct Watch {
     definition: Option<DefinitionChanges>,
     /// Created once, and not for each event.
     ends: Pin<Box<Sleep>>,
+    /// Set once the definition has changed: only what was committed until then is told.
+    last: Option<Revision>,
     ended: bool,
 }
 
@@ -288,6 +290,7 @@ impl Registry {
             bookmarks,
             definition,
             ends: Box::pin(sleep_until(ends)),
+            last: None,
             ended,
         })
     }
@@ -391,13 +394,21 @@ impl Watch {
                 self.make_event().await;
                 continue;
             }
+            if let Some(last) = self.last {
+                // The client can't come back for these: the kind may be gone.
+                self.change = self.events.next_visible().await.filter(|change| change.revision <= last);
+                self.ended = self.change.is_none();
+                continue;
+            }
             tokio::select! {
                 biased;
                 change = self.events.next() => match change {
                     Some(change) => self.change = Some(change),
                     None => self.ended = true,
                 },
-                () = redefined(&mut self.definition) => self.ended = true,
+                () = redefined(&mut self.definition) => {
+                    self.last = Some(self.registry.storage.revision(&self.target.resource.collection));
+                }
                 due = tick(&mut self.bookmarks) => self.add_bookmark(due),
                 () = &mut self.ends => self.ended = true,
             }
@@ -504,7 +515,11 @@ impl Watch {
 
     /// The watched target, as it is defined now.
     async fn refreshed(&self) -> Result<Cow<'_, Target>, NoEvent> {
-        let target = self.registry.refresh(&self.target).await.map_err(NoEvent::Refused)?;
+        let target = match self.registry.refresh(&self.target).await {
+            // Its last objects are told of as they were.
+            Err(status) if status.code == 404 && self.last.is_some() => return Ok(Cow::Borrowed(&self.target)),
+            refreshed => refreshed.map_err(NoEvent::Refused)?,
+        };
         if self.selection.is_bound_to(&target) { Ok(target) } else { Err(NoEvent::Redefined) }
     }
 

@@ -19,7 +19,7 @@ use crate::apply::{FieldManager, keep_times};
 use crate::auth::UserInfo;
 use crate::kinds::prepare;
 use crate::kinds::strategy::Strategy;
-use crate::memory::Growth;
+use crate::memory::{Growth, Portion};
 use crate::meta::Status;
 use crate::meta::api_version::split_api_version;
 use crate::meta::field::ErrorList;
@@ -137,7 +137,7 @@ impl Registry {
         let sent = unlabelled(target, write, live.is_none(), &new);
         self.admit_change(&admitted, &mut new, warnings).await?;
         let shares_labels = sent.is_some_and(|sent| sent == new);
-        self.admit_counted((target, user), &mut new, old, warnings)?;
+        let _counted = self.admit_counted((target, user), &mut new, old, warnings)?;
         self.check_escalation(target, user, &new, old).await?;
         if let Some(live) = &live {
             conditions::check_resource_version(target, &mut new, live.stored.revision)?;
@@ -253,19 +253,20 @@ impl Registry {
 
     /// Drops repeated references to owners. Refuses more of them than before, a role or binding that takes more memory
     /// than before, or a longer object that all requests depend on, if those that are known have taken the memory for
-    /// them. What the server and its controllers write is bounded.
+    /// them. What the server and its controllers write is bounded. Returns the memory of an admission
+    /// policy, until it is stored and counted with the others.
     fn admit_counted(
         &self,
         (target, user): (&Target, &UserInfo),
         new: &mut Value,
         old: Option<&Value>,
         warnings: &mut Warnings,
-    ) -> Result<(), Status> {
+    ) -> Result<Option<Portion>, Status> {
         warnings.extend(dedup_owner_references(new, " after mutating admission happens"));
         let references = |object: &Value| object.items_at(&["metadata", "ownerReferences"]).len();
         self.memory.check_references(old.map(references).unwrap_or_default(), references(new))?;
         if user.is_of_the_server() {
-            return Ok(());
+            return Ok(None);
         }
         let collection = &target.resource.collection;
         let growth = self.storage.check_growth((collection, target.version.is_namespaced()), || {
@@ -280,9 +281,10 @@ impl Registry {
         }
         let version = &target.version;
         let kind = (&*version.group, &*version.names.plural);
-        let policy_bytes = |object: &Value| policies::policy_bytes(kind, object, version.minor);
-        let bytes_before = old.map(policy_bytes).unwrap_or_default();
-        Ok(self.memory.check_policy(&Growth { bytes_before, bytes: policy_bytes(new) })?)
+        let bound = (version.minor, self.memory.policies_bytes_max());
+        let policy_bytes = |object: &Value| policies::policy_bytes(kind, object, bound);
+        let growth = Growth { bytes_before: old.map(policy_bytes).unwrap_or_default(), bytes: policy_bytes(new) };
+        Ok(self.memory.for_policy(&growth)?)
     }
 
     /// Lets admission change the new object; of a Scale, the replicas in the object that it represents.

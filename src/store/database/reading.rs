@@ -128,7 +128,9 @@ impl Database {
         // What has changed since an exact revision comes on top.
         let reverted_bytes = if matches!(at, At::Exact(_)) { page_bytes_max } else { 0 };
         let bytes = match size {
-            PartSize::All if self.inner.refusals.has(collection, &range) => return Err(StoreError::NoMemory.into()),
+            PartSize::All if at == At::Newest && self.inner.refusals.has(collection, &range) => {
+                return Err(StoreError::NoMemory.into());
+            }
             PartSize::All => {
                 let (store, collection, range) = (Arc::clone(store), collection.clone(), range.clone());
                 to_the_end(async move { store.size_bytes(&collection, &range).await }).await?
@@ -136,7 +138,9 @@ impl Database {
             PartSize::First(_) => None,
         };
         let Some(max) = size.max(bytes, bytes_max, page_bytes_max) else {
-            self.inner.refusals.add(collection, range, begun.elapsed());
+            if at == At::Newest {
+                self.inner.refusals.add(collection, range, begun.elapsed());
+            }
             return Err(StoreError::NoMemory.into());
         };
         let reserved = reader.reserve(memory, part::memory_of(max) + reverted_bytes).await;

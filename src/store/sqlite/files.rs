@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::super::StoreError;
@@ -35,9 +35,14 @@ impl Files {
 
     fn locked(path: &Path, take: fn(&File) -> Result<(), TryLockError>) -> Result<Self, StoreError> {
         let failed = |source| StoreError::Open { path: path.to_owned(), source: Arc::new(source) };
-        check(path)?;
+        // Closing a file that this process has open as a database, as `check` does, would release SQLite's locks on it.
+        let lock = path.with_extension("lock");
+        let _one_at_a_time = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
+        if !lock.exists() {
+            check(path)?;
+        }
         // A lock beside the database: SQLite's own locks would let a second process in between two writes.
-        let lock = open_private(&path.with_extension("lock")).map_err(failed)?;
+        let lock = open_private(&lock).map_err(failed)?;
         match take(&lock) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(StoreError::InUse(path.to_owned())),
@@ -74,7 +79,11 @@ impl Files {
     }
 }
 
-/// Checks that a file, if there is one, is a database or empty: nothing is made beside others.
+/// Databases of this process are opened one at a time.
+static OPENING: Mutex<()> = Mutex::new(());
+
+/// Checks that a file, if there is one, is a database or empty, or that SQLite has begun to make one of it: nothing is
+/// made beside others.
 fn check(path: &Path) -> Result<(), StoreError> {
     /// Source: "Database File Format" of SQLite, 1.3.1.
     const MAGIC: &[u8; 16] = b"SQLite format 3\0";
@@ -89,7 +98,8 @@ fn check(path: &Path) -> Result<(), StoreError> {
     let mut begin = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MAGIC.len() as u64).read_to_end(&mut begin));
     read.map_err(|error| failed(Arc::new(error)))?;
-    if begin.is_empty() || begin == MAGIC { Ok(()) } else { Err(not_one()) }
+    let is_begun = || beside(path, "-journal").metadata().is_ok_and(|journal| journal.len() > 0);
+    if begin.is_empty() || begin == MAGIC || is_begun() { Ok(()) } else { Err(not_one()) }
 }
 
 /// How long ago the database `path` or its log was last written; zero if it does not exist.
@@ -121,8 +131,12 @@ pub fn open_private(path: &Path) -> io::Result<File> {
 
 /// The log file that SQLite keeps next to the database.
 pub fn log_of(path: &Path) -> PathBuf {
+    beside(path, "-wal")
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push("-wal");
+    name.push(ending);
     name.into()
 }
 
