@@ -4,7 +4,7 @@
 //! nodes nothing is read, and where memory does not hold it, everybody else is served.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use async_trait::async_trait;
 use futures_util::future::try_join_all;
@@ -16,7 +16,7 @@ use crate::auth::{Attributes, Authorizer, Decision, Rules, UserInfo};
 use crate::memory::{Growth, Memory, Portion};
 use crate::meta::Status;
 use crate::meta::minor::Minor;
-use crate::store::{At, Collection, Snapshot, SnapshotError, Storage, Stored};
+use crate::store::{At, Collection, HandOut, Revocable, Snapshot, SnapshotError, Storage, Stored, TakenBack};
 use crate::value::json;
 use crate::work;
 
@@ -36,18 +36,15 @@ pub struct StoredNodes {
     storage: Storage,
     collections: [Collection; SOURCES.len()],
     rules: NodeRules,
-    /// The state of the store as of the last request.
-    newest: RwLock<Arc<[Snapshot]>>,
-    /// Held while the newest state is read.
-    refreshing: tokio::sync::Mutex<()>,
     seen: RwLock<SourceSnapshots>,
     /// Held while changes are taken in: other nodes wait for it without a thread.
     taking_in: tokio::sync::Mutex<()>,
 }
 
-/// What was read: one snapshot for each source, none before the first time.
+/// What was taken in.
 struct SourceSnapshots {
-    snapshots: Arc<[Snapshot]>,
+    /// The state of each source that the graph is made of; empty before the first time.
+    held: Vec<Revocable<Snapshot>>,
     graph: Graph,
     /// The memory of the graph.
     counted: Portion,
@@ -61,84 +58,77 @@ impl StoredNodes {
             storage,
             collections: SOURCES.map(|(group, plural)| Collection::new(group, plural)),
             rules: NodeRules::of(minor),
-            newest: RwLock::default(),
-            refreshing: tokio::sync::Mutex::default(),
             seen: RwLock::new(SourceSnapshots::within(memory)),
             taking_in: tokio::sync::Mutex::default(),
         }
     }
 
-    fn newest(&self) -> Arc<[Snapshot]> {
-        Arc::clone(&self.newest.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn has_seen(&self, newest: &[Snapshot]) -> bool {
-        are_same(&self.seen().snapshots, newest)
-    }
-
-    /// Takes in what changed up to the state of [`Self::newest`]. All nodes wait for it, so it is not ended with the
-    /// request that does it.
-    async fn take_in(&self) {
-        if self.has_seen(&self.newest()) {
-            return;
+    /// Takes in what has changed. All nodes wait for it, so it is not ended with the request that does it.
+    async fn take_in(&self) -> Result<(), Status> {
+        let newest = self.snapshots().await?;
+        if self.seen().is_same(&newest) {
+            return Ok(());
         }
         let _taking_in = self.taking_in.lock().await;
-        let newest = self.newest();
-        if self.has_seen(&newest) {
-            return;
+        // Read while the lock is held: they are not older than what was taken in.
+        let newest = self.snapshots().await?;
+        if self.seen().is_same(&newest) {
+            return Ok(());
         }
         work::essential(|| {
-            let (before, keys) = {
-                let seen = self.seen();
-                (Arc::clone(&seen.snapshots), seen.graph.keys().clone())
-            };
+            let before = self.seen().states();
+            if before.is_none() {
+                // What has changed since is not known any more.
+                self.change().forget();
+            }
+            let keys = self.seen().graph.keys().clone();
             let take = |plural: &'static str, key: &str, stored: Option<&Stored>| {
                 // An object that can't be decoded links to nothing.
                 let object = stored.and_then(|stored| json::decode(&stored.bytes).ok());
                 let edges = keys.edges(plural, object.as_ref());
-                self.seen.write().unwrap_or_else(PoisonError::into_inner).set(plural, key, edges);
+                self.change().set(plural, key, edges);
             };
-            each_changed(&newest, &before, take);
+            each_changed(&newest, before.as_deref().unwrap_or_default(), take);
             let fitting = self.seen().fitting();
             for (plural, key, bytes) in &fitting {
                 if self.seen().has_room_for(*bytes) {
                     take(plural, key, object_of(&newest, plural, key));
                 }
             }
-            self.seen.write().unwrap_or_else(PoisonError::into_inner).snapshots = newest;
+            let held = self.hand_out(newest);
+            self.change().held = held;
         });
+        Ok(())
+    }
+
+    /// Holds states until too much has changed since.
+    fn hand_out(&self, states: Vec<Snapshot>) -> Vec<Revocable<Snapshot>> {
+        let states = self.collections.iter().zip(states);
+        let held = states.map(|(collection, state)| {
+            let of = HandOut { collection, revision: state.revision(), bytes: None, user: None };
+            self.storage.hand_out(&of, state)
+        });
+        held.collect()
+    }
+
+    fn change(&self) -> RwLockWriteGuard<'_, SourceSnapshots> {
+        self.seen.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn seen(&self) -> RwLockReadGuard<'_, SourceSnapshots> {
         self.seen.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn snapshots(&self) -> Result<Arc<[Snapshot]>, Status> {
-        let snapshots = try_join_all(self.collections.iter().map(async |collection| {
+    async fn snapshots(&self) -> Result<Vec<Snapshot>, Status> {
+        try_join_all(self.collections.iter().map(async |collection| {
             let snapshot = self.storage.snapshot(collection, At::Newest).await;
             snapshot.map_err(|error| match error {
                 SnapshotError::Store(error) => store_failed(collection, "get", error),
                 SnapshotError::Expired { .. } => Status::internal_error("what nodes need can't be read"),
             })
-        }));
-        Ok(snapshots.await?.into())
+        }))
+        .await
     }
-
-    /// Reads the state of the store for a request of a node.
-    async fn read_newest(&self) -> Result<(), Status> {
-        if are_same(&self.newest(), &self.snapshots().await?) {
-            return Ok(());
-        }
-        let _refreshing = self.refreshing.lock().await;
-        // Read while the lock is held: they are not older than what was noted.
-        let snapshots = self.snapshots().await?;
-        *self.newest.write().unwrap_or_else(PoisonError::into_inner) = snapshots;
-        Ok(())
-    }
-}
-
-fn are_same(some: &[Snapshot], others: &[Snapshot]) -> bool {
-    some.len() == others.len() && some.iter().zip(others).all(|(some, other)| some.is_same(other))
 }
 
 /// Each object that changed between two states, with its plural and its key; `None` if it is gone.
@@ -162,7 +152,27 @@ fn object_of<'s>(snapshots: &'s [Snapshot], plural: &str, key: &str) -> Option<&
 impl SourceSnapshots {
     fn within(memory: &Memory) -> Self {
         let counted = memory.for_nodes();
-        SourceSnapshots { snapshots: Arc::default(), graph: Graph::default(), counted, left_out: HashMap::new() }
+        SourceSnapshots { held: Vec::new(), graph: Graph::default(), counted, left_out: HashMap::new() }
+    }
+
+    /// The states that the graph is made of; `None` before the first time, and if one was taken back.
+    fn states(&self) -> Option<Vec<Snapshot>> {
+        let states: Result<Vec<_>, TakenBack> = self.held.iter().map(|held| held.with(|state| state.clone())).collect();
+        states.ok().filter(|states| states.len() == SOURCES.len())
+    }
+
+    fn is_same(&self, newest: &[Snapshot]) -> bool {
+        let mut same =
+            self.held.iter().zip(newest).map(|(held, now)| held.with(|state| state.is_same(now)) == Ok(true));
+        self.held.len() == newest.len() && same.all(|is_same| is_same)
+    }
+
+    /// Begins anew.
+    fn forget(&mut self) {
+        self.held.clear();
+        self.graph.forget_objects();
+        self.left_out.clear();
+        self.counted.resize(0);
     }
 
     /// Records what an object contributes, if there is memory for it.
@@ -199,12 +209,16 @@ impl Authorizer for StoredNodes {
         if node_of(user).is_none() {
             return Decision::NO_OPINION;
         }
-        if let Err(status) = self.read_newest().await {
+        if let Err(status) = self.take_in().await {
             return Decision { error: status.message, ..Decision::NO_OPINION };
         }
-        self.take_in().await;
-        let seen = self.seen();
-        let decided = self.rules.decide(user, attributes, &seen.graph);
+        let decide = || self.rules.decide(user, attributes, &self.seen().graph);
+        let mut decided = decide();
+        if decided.is_err() && self.taking_in.try_lock().is_err() {
+            // Another request may be making all of it anew.
+            drop(self.taking_in.lock().await);
+            decided = decide();
+        }
         decided.map_or_else(|why| Decision::no_opinion(why.to_string()), |()| Decision::ALLOW)
     }
 
@@ -263,7 +277,7 @@ mod tests {
         };
         let pods = Collection::new("", "pods");
         fixture::store(&nodes.storage, &pods, ("default/p", "u"), Encoded::of(&pod)).await;
-        nodes.read_newest().await.expect("the store works");
+        nodes.snapshots().await.expect("the store works");
         let attributes = may_read("s4999");
         let mut deciding = pin!(nodes.authorize(&node, &attributes));
         let polled = Meter::new(Impatient).run(|| deciding.as_mut().poll(&mut Context::from_waker(Waker::noop())));
@@ -271,7 +285,6 @@ mod tests {
         assert_eq!(decided, Some(true), "it is not ended");
         let delete = Write { collection: pods, key: "default/p".into(), op: Op::Delete, guards: Vec::new() };
         nodes.storage.write(delete).await.expect("it is written");
-        nodes.read_newest().await.expect("the store works");
         assert_ne!(nodes.authorize(&node, &may_read("s4999")).await, Decision::ALLOW);
     }
 

@@ -113,6 +113,11 @@ impl Graph {
         self.said.insert(source, edges);
     }
 
+    /// Forgets all objects; the keys stay.
+    pub fn forget_objects(&mut self) {
+        *self = Graph { keys: self.keys.clone(), ..Graph::default() };
+    }
+
     fn remove_edge(&mut self, edge: &(VertexId, VertexId)) {
         let Some(count) = self.edges.get_mut(edge) else { return };
         *count -= 1;
