@@ -26,7 +26,7 @@ use crate::work;
 
 /// The first version of Kubernetes in which `or` and `orValue` fail on a value that is not an optional.
 const OPTIONALS_CHECKED_SINCE: Minor = Minor::of(37);
-/// What a program takes beside its parts, and what a part takes, in bytes. Measured with a hundred thousand.
+/// What a program takes beside its parts, and what a part takes, in bytes. Measured with tens of thousands.
 const PROGRAM_BYTES: usize = 200;
 const PART_BYTES: usize = 160;
 
