@@ -298,12 +298,12 @@ impl Memory {
 
     /// Takes memory to keep an object in a form that clients get; `None` if those that are kept have taken all of it.
     pub fn for_derived(&self, bytes: usize) -> Option<Portion> {
-        self.derived.has(bytes).then(|| self.derived.take(bytes))
+        self.derived.try_take(bytes).ok()
     }
 
     /// Takes memory for a fault that is to be injected; an error if those of all control planes have taken it.
     pub fn for_fault(&self, bytes: usize) -> Result<Portion, Full> {
-        if self.faults.has(bytes) { Ok(self.faults.take(bytes)) } else { Err(Full) }
+        self.faults.try_take(bytes)
     }
 
     /// How many bytes the roles and bindings that are in force take.
@@ -318,7 +318,7 @@ impl Memory {
 
     /// Takes memory for one more control plane, beside what its objects take; an error if there are too many.
     pub fn for_plane(&self) -> Result<Portion, Full> {
-        if self.planes.has(PLANE_BYTES) { Ok(self.planes.take(PLANE_BYTES)) } else { Err(Full) }
+        self.planes.try_take(PLANE_BYTES)
     }
 
     /// Reserves memory to read a body of so many bytes that a user or a webhook sends; `None` for a user whose

@@ -82,6 +82,11 @@ impl Room {
         Portion { room: Arc::clone(self), bytes }
     }
 
+    /// Takes so many bytes if they fit.
+    pub fn try_take(self: &Arc<Self>, bytes: usize) -> Result<Portion, Full> {
+        if self.has(bytes) { Ok(self.take(bytes)) } else { Err(Full) }
+    }
+
     /// This room, and those that it is a part of.
     fn all(&self) -> impl Iterator<Item = &Room> {
         std::iter::successors(Some(self), |room| room.whole.as_deref())

@@ -32,6 +32,7 @@ mod patched;
 mod patch;
 mod policy;
 mod policies;
+mod in_force;
 mod registered_versions;
 mod required;
 mod nodes;
@@ -163,9 +164,8 @@ impl Target {
 
     /// The same for the object under `key`.
     fn of_key(&self, key: &str) -> Target {
-        let (namespace, name) = key.split_once('/').unwrap_or(("", key));
-        let namespace = if namespace.is_empty() { self.namespace.clone() } else { namespace.to_owned() };
-        Target { namespace, name: name.to_owned(), ..self.clone() }
+        let (namespace, name) = list::split_key(self, key);
+        Target { namespace: namespace.to_owned(), name: name.to_owned(), ..self.clone() }
     }
 
     fn not_found(&self) -> Status {

@@ -12,23 +12,18 @@ use futures_util::future::try_join_all;
 use tokio::sync::Mutex;
 
 use super::derive::set_resource_version;
+use super::in_force::{Begun, GROUP, bytes_of_binding, bytes_of_policy};
 use super::store_failed;
-use super::stored_webhooks::webhook_bytes;
 use crate::admission::policies::{Hook, NamespaceLookup, PolicySource};
 use crate::memory::{Memory, Portion};
 use crate::meta::minor::Minor;
 use crate::meta::{Revision, Status};
 use crate::policy::environment::show_namespace;
-use crate::policy::{Mutating, Policy, PolicyBinding, Validating};
+use crate::policy::{Policy, PolicyBinding};
 use crate::store::{At, Collection, Snapshot, SnapshotError, Storage, Stored};
 use crate::value::{Value, json};
 use crate::work;
 
-const GROUP: &str = "admissionregistration.k8s.io";
-/// What a policy takes beside its expressions, and a binding, as a multiple of its text.
-const TEXT_COPIES: usize = 4;
-/// What it takes with its expressions, about.
-const COMPILED_COPIES: usize = 40;
 /// How many decoded namespaces are kept.
 const NAMESPACES_MAX: usize = 1024;
 
@@ -42,7 +37,7 @@ pub struct StoredPolicies<P> {
     minor: Minor,
     seen: RwLock<Arc<LoadedPolicies<P>>>,
     /// What was read by requests that ended before all was: the next one goes on.
-    begun: SyncMutex<HashMap<Arc<str>, KnownPolicy<P>>>,
+    begun: Begun<KnownPolicy<P>>,
     /// The memory that the policies take. It is held while changes are loaded.
     refreshing: Mutex<Portion>,
     /// Namespaces by their names.
@@ -89,7 +84,7 @@ impl<P: Policy> StoredPolicies<P> {
             in_files,
             minor,
             seen: RwLock::new(Arc::new(seen)),
-            begun: SyncMutex::default(),
+            begun: Begun::default(),
             refreshing: Mutex::new(memory.for_policies()),
             namespaces: SyncMutex::default(),
         }
@@ -109,16 +104,15 @@ impl<P: Policy> StoredPolicies<P> {
 
     /// A policy that can't be decoded has no effect.
     fn compile(&self, stored: &Stored, is_bound: bool) -> Option<KnownPolicy<P>> {
-        let begun = || self.begun.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = begun().get(&stored.key).filter(|known| known.serves(stored, is_bound)) {
-            return Some(known.clone());
+        if let Some(known) = self.begun.get(&stored.key, |known| known.serves(stored, is_bound)) {
+            return Some(known);
         }
         let object = json::decode(&stored.bytes).ok()?;
         let policy = P::decode(&object, self.minor);
-        let bytes = bytes_of(&object, &policy);
+        let bytes = bytes_of_policy(&object, &policy);
         let policy = is_bound.then(|| Arc::new(policy));
         let known = KnownPolicy { revision: stored.revision, bytes, policy };
-        begun().insert(Arc::clone(&stored.key), known.clone());
+        self.begun.add(&stored.key, &known);
         Some(known)
     }
 
@@ -150,7 +144,7 @@ impl<P: Policy> LoadedPolicies<P> {
         for stored in bindings.range("", None) {
             work::step();
             if let Ok(object) = json::decode(&stored.bytes) {
-                bytes += object.get("spec").map_or(0, Value::size_bytes) * TEXT_COPIES;
+                bytes += bytes_of_binding(&object);
                 let binding = PolicyBinding::decode(&object);
                 bound.entry(binding.policy.clone()).or_default().push(Arc::new(binding));
             }
@@ -176,25 +170,6 @@ impl<P> KnownPolicy<P> {
     }
 }
 
-/// How much memory a policy takes, about.
-fn bytes_of<P: Policy>(object: &Value, policy: &P) -> usize {
-    object.get("spec").map_or(0, Value::size_bytes) * TEXT_COPIES + policy.expression_bytes()
-}
-
-/// How much memory an object takes while it is in force, if it is an admission policy, a binding of one or a webhook
-/// configuration; 0 for other objects. One whose text alone would take more than `bytes_max` is not compiled for it.
-pub(super) fn policy_bytes((group, plural): (&str, &str), object: &Value, (minor, bytes_max): (Minor, usize)) -> usize {
-    let text_bytes = |field| object.get(field).map_or(0, Value::size_bytes);
-    match plural {
-        _ if group != GROUP => 0,
-        Validating::BINDINGS | Mutating::BINDINGS => text_bytes("spec") * TEXT_COPIES,
-        _ if (text_bytes("spec") + text_bytes("webhooks")) * COMPILED_COPIES > bytes_max => usize::MAX,
-        Validating::POLICIES => bytes_of(object, &Validating::decode(object, minor)),
-        Mutating::POLICIES => bytes_of(object, &Mutating::decode(object, minor)),
-        _ => webhook_bytes(plural, object).unwrap_or_default(),
-    }
-}
-
 #[async_trait]
 impl<P: Policy> PolicySource<P> for StoredPolicies<P> {
     async fn hooks(&self) -> Result<Arc<[Hook<P>]>, Status> {
@@ -212,7 +187,7 @@ impl<P: Policy> PolicySource<P> for StoredPolicies<P> {
             |stored, is_bound| self.compile(stored, is_bound),
             snapshots,
         ));
-        self.begun.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.begun.clear();
         counted.resize(seen.bytes);
         *self.seen.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&seen);
         Ok(Arc::clone(&seen.hooks))

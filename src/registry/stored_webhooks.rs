@@ -9,6 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use async_trait::async_trait;
 use tokio::sync::Mutex;
 
+use super::in_force::{Begun, GROUP, bytes_of_webhooks};
 use super::store_failed;
 use crate::admission::matcher::NamespaceLabels;
 use crate::admission::webhooks::{Configuration, WebhookKind, WebhookSource};
@@ -18,15 +19,14 @@ use crate::store::{At, Collection, Snapshot, SnapshotError, Storage, Stored};
 use crate::value::{Value, json};
 use crate::work;
 
-/// What a configuration takes beside its expressions, as a multiple of its text.
-const TEXT_COPIES: usize = 4;
-
 /// The configurations of a kind in a database, and those from files.
 pub struct StoredWebhooks {
     storage: Storage,
     collection: Collection,
     in_files: Arc<[Arc<Configuration>]>,
     seen: RwLock<Arc<LoadedWebhooks>>,
+    /// What was read by requests that ended before all was: the next one goes on.
+    begun: Begun<ReadConfiguration>,
     /// The memory that the configurations take. It is held while changes are loaded.
     refreshing: Mutex<Portion>,
 }
@@ -55,9 +55,9 @@ struct ReadConfiguration {
 impl StoredWebhooks {
     /// The stored configurations of a kind, after those from files.
     pub fn new(storage: Storage, kind: WebhookKind, in_files: Arc<[Arc<Configuration>]>, memory: &Memory) -> Self {
-        let collection = Collection::new("admissionregistration.k8s.io", kind.plural());
+        let collection = Collection::new(GROUP, kind.plural());
         let refreshing = Mutex::new(memory.for_policies());
-        StoredWebhooks { storage, collection, in_files, seen: RwLock::default(), refreshing }
+        StoredWebhooks { storage, collection, in_files, seen: RwLock::default(), begun: Begun::default(), refreshing }
     }
 
     async fn snapshot(&self) -> Result<Snapshot, Status> {
@@ -66,6 +66,19 @@ impl StoredWebhooks {
             SnapshotError::Expired { .. } => Status::internal_error("the newest state has expired"),
             SnapshotError::Store(error) => store_failed(&self.collection, "list", error),
         })
+    }
+
+    fn read(&self, stored: &Stored) -> Result<ReadConfiguration, Status> {
+        if let Some(known) = self.begun.get(&stored.key, |known| known.revision == stored.revision) {
+            return Ok(known);
+        }
+        let object = json::decode(&stored.bytes);
+        let object = object.map_err(|error| Status::internal_error(&format!("{}: {error}", stored.key)))?;
+        let configuration = Arc::new(Configuration::decode(&object));
+        let bytes = bytes_of_webhooks(&object, &configuration);
+        let read = ReadConfiguration { revision: stored.revision, configuration, bytes };
+        self.begun.add(&stored.key, &read);
+        Ok(read)
     }
 
     fn current(&self) -> Arc<LoadedWebhooks> {
@@ -82,39 +95,23 @@ impl StoredWebhooks {
 
 impl LoadedWebhooks {
     /// Reads those configurations that were not read before.
-    fn take_in(&self, in_files: &[Arc<Configuration>], snapshot: Snapshot) -> Result<LoadedWebhooks, Status> {
+    fn take_in(
+        &self,
+        in_files: &[Arc<Configuration>],
+        read_one: impl Fn(&Stored) -> Result<ReadConfiguration, Status>,
+        snapshot: Snapshot,
+    ) -> Result<LoadedWebhooks, Status> {
         let (mut read, mut all, mut bytes) = (HashMap::new(), in_files.to_vec(), 0);
         for stored in snapshot.range("", None) {
             work::step();
-            let one = self.read(stored)?;
+            let known = self.read.get(&stored.key).filter(|known| known.revision == stored.revision);
+            let one = known.map_or_else(|| read_one(stored), |known| Ok(known.clone()))?;
             bytes += one.bytes;
             all.push(Arc::clone(&one.configuration));
             read.insert(Arc::clone(&stored.key), one);
         }
         Ok(LoadedWebhooks { snapshot: Some(snapshot), read, all: all.into(), bytes })
     }
-
-    fn read(&self, stored: &Stored) -> Result<ReadConfiguration, Status> {
-        if let Some(known) = self.read.get(&stored.key).filter(|known| known.revision == stored.revision) {
-            return Ok(known.clone());
-        }
-        let object = json::decode(&stored.bytes);
-        let object = object.map_err(|error| Status::internal_error(&format!("{}: {error}", stored.key)))?;
-        let configuration = Arc::new(Configuration::decode(&object));
-        let bytes = bytes_of(&object, &configuration);
-        Ok(ReadConfiguration { revision: stored.revision, configuration, bytes })
-    }
-}
-
-/// How much memory a configuration takes, about.
-fn bytes_of(object: &Value, configuration: &Configuration) -> usize {
-    object.get("webhooks").map_or(0, Value::size_bytes) * TEXT_COPIES + configuration.expression_bytes()
-}
-
-/// How much memory an object takes while it is in force, if `plural` says that it is a webhook configuration.
-pub(super) fn webhook_bytes(plural: &str, object: &Value) -> Option<usize> {
-    let is_one = [WebhookKind::Mutating, WebhookKind::Validating].iter().any(|kind| kind.plural() == plural);
-    is_one.then(|| bytes_of(object, &Configuration::decode(object)))
 }
 
 #[async_trait]
@@ -129,7 +126,8 @@ impl WebhookSource for StoredWebhooks {
         if let Some(known) = self.known(&snapshot) {
             return Ok(known);
         }
-        let seen = Arc::new(self.current().take_in(&self.in_files, snapshot)?);
+        let seen = Arc::new(self.current().take_in(&self.in_files, |stored| self.read(stored), snapshot)?);
+        self.begun.clear();
         counted.resize(seen.bytes);
         *self.seen.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&seen);
         Ok(Arc::clone(&seen.all))

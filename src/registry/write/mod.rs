@@ -34,7 +34,8 @@ use crate::write::{self, RawFieldTexts, Writer};
 use super::admit::Admitted;
 use super::convert::Conversions;
 use super::derive::remove_resource_version;
-use super::{Registry, Subresource, Target, Warnings, Written, policies, policy, scaled, store_failed};
+use super::in_force::bytes_in_force;
+use super::{Registry, Subresource, Target, Warnings, Written, policy, scaled, store_failed};
 
 pub(super) use commit::write_failed;
 pub(super) use conditions::{store_prefix, uid_precondition};
@@ -282,7 +283,7 @@ impl Registry {
         let version = &target.version;
         let kind = (&*version.group, &*version.names.plural);
         let bound = (version.minor, self.memory.policies_bytes_max());
-        let policy_bytes = |object: &Value| policies::policy_bytes(kind, object, bound);
+        let policy_bytes = |object: &Value| bytes_in_force(kind, object, bound);
         let growth = Growth { bytes_before: old.map(policy_bytes).unwrap_or_default(), bytes: policy_bytes(new) };
         Ok(self.memory.for_policy(&growth)?)
     }
