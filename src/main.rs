@@ -1,6 +1,7 @@
 //! The `skiff` binary.
 
 use std::io::{self, Write as _};
+use std::mem;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -21,8 +22,9 @@ fn main() -> ExitCode {
     match runtime() {
         Ok(runtime) => {
             let code = cli::run(&runtime);
-            // Threads that are still computing are not waited for.
-            runtime.shutdown_background();
+            // Threads that are still computing are not waited for. A runtime that is shut down ends its timers, and
+            // tasks that wait for one would panic while the process ends.
+            mem::forget(runtime);
             code
         }
         Err(error) => {

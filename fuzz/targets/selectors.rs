@@ -1,5 +1,7 @@
 //! Label and field selectors.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use kubeskiff::meta::selector::{FieldSelector, LabelSelector};
 
 use super::{Linear, Target};
@@ -22,14 +24,15 @@ fn run(data: &[u8]) {
         assert_eq!(selector, again);
     }
     if let Ok(selector) = FieldSelector::parse(&text) {
-        let fields: Vec<String> = selector.fields().map(str::to_owned).collect();
+        let fields: BTreeSet<&str> = selector.fields().collect();
         assert_eq!(selector.is_empty(), fields.is_empty());
-        let exact = |field: &str| selector.requires_exact(field).unwrap_or_default().to_owned();
+        let required: BTreeMap<_, _> =
+            fields.iter().filter_map(|field| Some((*field, selector.requires_exact(field)?))).collect();
+        let exact = |field: &str| required.get(field).copied().unwrap_or_default().to_owned();
         if selector.matches(exact) {
-            for field in &fields {
-                let Some(value) = selector.requires_exact(field) else { continue };
+            for (field, value) in &required {
                 assert!(FieldSelector::exactly(field, value).matches(exact));
-                assert!(!selector.matches(|name| if name == field { format!("{value}!") } else { exact(name) }));
+                assert!(!selector.matches(|name| if name == *field { format!("{value}!") } else { exact(name) }));
             }
         }
     }

@@ -253,6 +253,7 @@ impl RbacPolicy {
         let Some(binding) = self.bindings.remove(key) else { return };
         self.bytes = self.bytes.saturating_sub(binding.memory_bytes());
         for subject in &binding.subjects {
+            work::step();
             let SubjectKey(subject) = subject.key(namespace);
             if self.by_subject.get_mut(subject.as_str()).is_some_and(|keys| keys.remove(key)) {
                 self.by_subject.remove(subject.as_str());

@@ -82,7 +82,7 @@ impl Registry {
             op: store::Op::Put(put),
             guards,
         };
-        match self.storage.write_together(write, claims).await {
+        match self.store(write, claims).await {
             Ok(committed) => self.written(target, true, (stored, encoded), committed.revision).await.map(Some),
             Err(WriteError::GuardFailed) => Ok(None),
             Err(error) => Err(write_failed(&resource.collection, "create", error)),
@@ -125,7 +125,7 @@ impl Registry {
             op: store::Op::Put(put),
             guards,
         };
-        match self.storage.write_together(write, claims).await {
+        match self.store(write, claims).await {
             Ok(committed) => self.written(target, false, (raw, encoded), committed.revision).await.map(Some),
             Err(WriteError::GuardFailed) => Ok(None),
             Err(error) => Err(write_failed(&resource.collection, "update", error)),
@@ -149,7 +149,7 @@ impl Registry {
         let collection = &target.resource.collection;
         let write =
             store::Write { collection: collection.clone(), key: stored.key.clone(), op: store::Op::Delete, guards };
-        match self.storage.write_together(write, released).await {
+        match self.store(write, released).await {
             Ok(committed) => {
                 if *collection == self.definitions.collection() {
                     self.forget_deleted(&stored.key);
@@ -160,6 +160,17 @@ impl Registry {
             Err(WriteError::GuardFailed) => Ok(None),
             Err(error) => Err(write_failed(collection, "delete", error)),
         }
+    }
+
+    /// Writes to the store. What roles and bindings grant is in force when it returns.
+    async fn store(&self, write: store::Write, others: Vec<store::Write>) -> Result<store::Committed, WriteError> {
+        let change = self.policy.as_ref().and_then(|policy| policy.begin_change(&write.collection));
+        let committed = self.storage.write_together(write, others).await?;
+        if let Some(change) = change {
+            // The write is stored, so an error is left to the next request, which tries again.
+            _ = Box::pin(change.load()).await;
+        }
+        Ok(committed)
     }
 
     /// The stored form of `object`, which is in its storage version.
