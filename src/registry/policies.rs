@@ -1,7 +1,7 @@
 //! The stored policies and bindings, as admission keeps them in memory.
 //!
 //! Each write first compares the two collections with the loaded ones, which takes two pointer comparisons. If one
-//! differs, the bindings are read again, and the policies that have changed. So a policy is in force as soon as the
+//! differs, the bindings and policies that have changed are read again. So a policy is in force as soon as the
 //! write that created it is answered, on every server of a database.
 
 use std::collections::{BTreeMap, HashMap};
@@ -56,6 +56,15 @@ struct KnownPolicy<P> {
     policy: Option<Arc<P>>,
 }
 
+/// A binding as it was read at a revision.
+#[derive(Clone)]
+struct KnownBinding {
+    revision: Revision,
+    /// How much memory it takes.
+    bytes: usize,
+    binding: Arc<PolicyBinding>,
+}
+
 impl<P> Clone for KnownPolicy<P> {
     fn clone(&self) -> Self {
         KnownPolicy { policy: self.policy.clone(), ..*self }
@@ -68,6 +77,8 @@ struct LoadedPolicies<P> {
     snapshots: Vec<Snapshot>,
     /// By their names.
     policies: HashMap<Arc<str>, KnownPolicy<P>>,
+    /// By their names.
+    bindings: HashMap<Arc<str>, KnownBinding>,
     /// How much memory policies and bindings take.
     bytes: usize,
     hooks: Arc<[Hook<P>]>,
@@ -77,7 +88,7 @@ impl<P: Policy> StoredPolicies<P> {
     /// The stored policies, and those from files, evaluated by the rules of that minor.
     pub fn new(storage: Storage, in_files: Arc<[Hook<P>]>, minor: Minor, memory: &Memory) -> Self {
         let collections = [P::POLICIES, P::BINDINGS].map(|plural| Collection::new(GROUP, plural));
-        let seen = LoadedPolicies { snapshots: Vec::new(), policies: HashMap::new(), bytes: 0, hooks: Arc::default() };
+        let seen = LoadedPolicies::of_files(Arc::default());
         StoredPolicies {
             storage,
             collections,
@@ -130,7 +141,13 @@ impl<P: Policy> StoredPolicies<P> {
 }
 
 impl<P: Policy> LoadedPolicies<P> {
-    /// Reads the bindings, and those policies that were not read before.
+    /// Before anything was read from the database.
+    fn of_files(hooks: Arc<[Hook<P>]>) -> Self {
+        let (snapshots, policies, bindings) = (Vec::new(), HashMap::new(), HashMap::new());
+        LoadedPolicies { snapshots, policies, bindings, bytes: 0, hooks }
+    }
+
+    /// Reads those bindings and policies that were not read before.
     fn take_in(
         &self,
         in_files: &[Hook<P>],
@@ -138,16 +155,17 @@ impl<P: Policy> LoadedPolicies<P> {
         snapshots: Vec<Snapshot>,
     ) -> LoadedPolicies<P> {
         let [policies, bindings] = snapshots.as_slice() else {
-            return LoadedPolicies { snapshots, policies: HashMap::new(), bytes: 0, hooks: in_files.into() };
+            return LoadedPolicies::of_files(in_files.into());
         };
         let (mut bound, mut bytes) = (BTreeMap::<String, Vec<Arc<PolicyBinding>>>::new(), 0);
+        let mut known_bindings = HashMap::new();
         for stored in bindings.range("", None) {
             work::step();
-            if let Ok(object) = json::decode(&stored.bytes) {
-                bytes += bytes_of_binding(&object);
-                let binding = PolicyBinding::decode(&object);
-                bound.entry(binding.policy.clone()).or_default().push(Arc::new(binding));
-            }
+            let before = self.bindings.get(&stored.key).filter(|known| known.revision == stored.revision);
+            let Some(known) = before.cloned().or_else(|| KnownBinding::read(stored)) else { continue };
+            bytes += known.bytes;
+            bound.entry(known.binding.policy.clone()).or_default().push(Arc::clone(&known.binding));
+            known_bindings.insert(Arc::clone(&stored.key), known);
         }
         let (mut known, mut hooks) = (HashMap::new(), in_files.to_vec());
         for stored in policies.range("", None) {
@@ -159,7 +177,16 @@ impl<P: Policy> LoadedPolicies<P> {
             hooks.extend(policy.policy.clone().zip(bindings).map(|(policy, bindings)| Hook { policy, bindings }));
             known.insert(Arc::clone(&stored.key), policy);
         }
-        LoadedPolicies { policies: known, bytes, hooks: hooks.into(), snapshots }
+        LoadedPolicies { policies: known, bindings: known_bindings, bytes, hooks: hooks.into(), snapshots }
+    }
+}
+
+impl KnownBinding {
+    /// `None` if it can't be decoded: it has no effect then.
+    fn read(stored: &Stored) -> Option<Self> {
+        let object = json::decode(&stored.bytes).ok()?;
+        let (revision, bytes) = (stored.revision, bytes_of_binding(&object));
+        Some(KnownBinding { revision, bytes, binding: Arc::new(PolicyBinding::decode(&object)) })
     }
 }
 
@@ -220,5 +247,54 @@ impl<P: Policy> NamespaceLookup for StoredPolicies<P> {
         }
         known.insert(Arc::clone(&stored.key), (stored.revision, Arc::clone(&namespace)));
         Ok(Some(namespace))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::UserInfo;
+    use crate::policy::Validating;
+    use crate::registry::{DeleteRequest, Registry, Warnings, fixture};
+
+    const POLICY: &str = r#"{"matchConstraints":{"resourceRules":[{"apiGroups":[""],"apiVersions":["v1"],
+        "operations":["CREATE"],"resources":["pods"]}]},"validations":[{"expression":"true"}]}"#;
+
+    async fn create(registry: &Registry, plural: &str, name: &str, spec: &str) {
+        let target = fixture::target(registry, GROUP, plural).await;
+        let request = fixture::creation(format!(r#"{{"metadata":{{"name":"{name}"}},"spec":{spec}}}"#));
+        let created = registry.create(&target, &UserInfo::unsecured(), &request, &mut Warnings::default()).await;
+        created.expect("it is valid");
+    }
+
+    #[tokio::test]
+    async fn only_what_has_changed_is_decoded() {
+        let registry = fixture::registry().await;
+        let stored = registry.storage.clone();
+        let policies = StoredPolicies::<Validating>::new(stored, Arc::default(), Minor::NEWEST, &registry.memory);
+        let binding = r#"{"policyName":"p","validationActions":["Deny"]}"#;
+        create(&registry, Validating::POLICIES, "p", POLICY).await;
+        for name in ["a", "b", "c"] {
+            create(&registry, Validating::BINDINGS, name, binding).await;
+        }
+        let found = async || {
+            let before = json::tally::decoded();
+            let hooks = policies.hooks().await.expect("the policies can be read");
+            (hooks.iter().map(|hook| hook.bindings.len()).collect::<Vec<_>>(), json::tally::decoded() - before)
+        };
+        assert_eq!(found().await, (vec![3], 4));
+        create(&registry, Validating::BINDINGS, "d", binding).await;
+        assert_eq!(found().await, (vec![4], 1));
+        let mut bound = fixture::target(&registry, GROUP, Validating::BINDINGS).await;
+        bound.name = "a".to_owned();
+        let deletion = DeleteRequest::default();
+        let gone = registry.delete(&bound, &UserInfo::unsecured(), &deletion, &mut Warnings::default()).await;
+        assert!(gone.is_ok());
+        assert_eq!(found().await, (vec![3], 0));
+        let other = r#"{"policyName":"q","validationActions":["Deny"]}"#;
+        create(&registry, Validating::BINDINGS, "a", other).await;
+        assert_eq!(found().await, (vec![3], 1));
+        create(&registry, Validating::POLICIES, "q", POLICY).await;
+        assert_eq!(found().await, (vec![3, 1], 1));
     }
 }
