@@ -4,12 +4,15 @@
 //! So a role is in force as soon as the write that created it is answered, without any notification.
 //!
 //! A binding with 40,000 subjects takes a tenth of a second to load. So a write of this process loads what it has
-//! changed itself, before it is answered ([`GrantChange`]), and until then the others go on with what was loaded before.
+//! changed itself, before it is answered ([`GrantChange`]). Until then the others go on with what was loaded before, if
+//! nothing else has changed.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex as SyncMutex, MutexGuard, PoisonError, RwLock};
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use futures_util::future::try_join_all;
 use tokio::sync::Mutex;
 
@@ -18,7 +21,7 @@ use crate::auth::rbac::{GROUP, RbacPolicy};
 use crate::auth::{Attributes, Authorizer, Decision, Rules, UserInfo};
 use crate::memory::{Memory, Portion};
 use crate::meta::Status;
-use crate::store::{At, Collection, Snapshot, SnapshotError, Storage, Stored};
+use crate::store::{At, Collection, Op, Snapshot, SnapshotError, Storage, Stored, Write};
 use crate::value::Value;
 use crate::value::json::{self, Tape, TextTree};
 use crate::work;
@@ -36,8 +39,10 @@ pub struct StoredPolicy {
     storage: Storage,
     collections: [Collection; 4],
     seen: RwLock<Arc<LoadedRoles>>,
-    /// How many writes of this process have begun and not loaded what they change.
-    changes: AtomicUsize,
+    /// What writes of this process change that have begun and not loaded it.
+    changes: SyncMutex<BTreeMap<ChangeKey, Option<Bytes>>>,
+    /// How many of them there were.
+    changes_begun: AtomicU64,
     /// The memory that the policy takes. It is held while changes are loaded: everybody waits for that, so it is neither
     /// ended nor made to wait with the request that does it.
     refreshing: Mutex<Portion>,
@@ -50,6 +55,9 @@ struct LoadedRoles {
     snapshots: Vec<Snapshot>,
     policy: RbacPolicy,
 }
+
+/// Which of the collections a write changes, under which key, and its number.
+type ChangeKey = (usize, Arc<str>, u64);
 
 /// The policy as it was at one moment.
 pub struct Current(Arc<LoadedRoles>);
@@ -65,8 +73,14 @@ impl std::ops::Deref for Current {
 impl StoredPolicy {
     pub fn new(storage: Storage, memory: &Memory) -> Self {
         let collections = PLURALS.map(|plural| Collection::new(GROUP, plural));
-        let refreshing = Mutex::new(memory.for_grants());
-        StoredPolicy { storage, collections, seen: RwLock::default(), changes: AtomicUsize::default(), refreshing }
+        StoredPolicy {
+            storage,
+            collections,
+            seen: RwLock::default(),
+            changes: SyncMutex::default(),
+            changes_begun: AtomicU64::default(),
+            refreshing: Mutex::new(memory.for_grants()),
+        }
     }
 
     /// The policy of a copy of a database. `known` was loaded before the copy was made, so every revision in it means
@@ -79,12 +93,20 @@ impl StoredPolicy {
         StoredPolicy { seen: RwLock::new(known.0), refreshing, ..StoredPolicy::new(storage, memory) }
     }
 
-    /// Begins a write to a collection; `None` if no decision depends on it.
-    pub(super) fn begin_change(&self, collection: &Collection) -> Option<GrantChange<'_>> {
-        self.collections.contains(collection).then(|| {
-            self.changes.fetch_add(1, Ordering::SeqCst);
-            GrantChange(self)
-        })
+    /// Begins a write; `None` if no decision depends on it.
+    pub(super) fn begin_change(&self, write: &Write) -> Option<GrantChange<'_>> {
+        let collection = self.collections.iter().position(|own| *own == write.collection)?;
+        let key = (collection, Arc::clone(&write.key), self.changes_begun.fetch_add(1, Ordering::Relaxed));
+        let bytes = match &write.op {
+            Op::Put(put) => Some(put.object.bytes().clone()),
+            Op::Delete => None,
+        };
+        self.changes().insert(key.clone(), bytes);
+        Some(GrantChange { policy: self, key })
+    }
+
+    fn changes(&self) -> MutexGuard<'_, BTreeMap<ChangeKey, Option<Bytes>>> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What was loaded last.
@@ -109,9 +131,22 @@ impl StoredPolicy {
         seen.len() == snapshots.len() && seen.iter().zip(snapshots).all(|(seen, now)| seen.is_same(now))
     }
 
-    /// Whether what has changed is loaded by a write that is not answered yet.
-    fn is_being_loaded(&self) -> bool {
-        self.changes.load(Ordering::SeqCst) > 0 && !self.current().0.snapshots.is_empty()
+    /// Whether all that has changed is loaded by writes that are not answered yet.
+    fn is_being_loaded(&self, now: &[Snapshot]) -> bool {
+        let (current, changes) = (self.current(), self.changes());
+        let seen = &current.0.snapshots;
+        let is_made = |collection: usize, key: &Arc<str>, stored: Option<&Arc<Stored>>| {
+            let of_key = (collection, Arc::clone(key), 0)..=(collection, Arc::clone(key), u64::MAX);
+            changes.range(of_key).any(|(_, bytes)| match (bytes, stored) {
+                (Some(bytes), Some(stored)) => is_same(bytes, &stored.bytes),
+                (None, None) => true,
+                _ => false,
+            })
+        };
+        let mut all = seen.iter().zip(now).enumerate();
+        !changes.is_empty()
+            && seen.len() == now.len()
+            && all.all(|(at, (seen, now))| now.changes_since(seen).all(|(key, stored)| is_made(at, key, stored)))
     }
 
     /// Loads what has changed since the last time.
@@ -132,7 +167,10 @@ impl StoredPolicy {
 /// A write that changes a role or a binding.
 ///
 /// Dropped without [`GrantChange::load`], it leaves its change to the next request.
-pub(super) struct GrantChange<'p>(&'p StoredPolicy);
+pub(super) struct GrantChange<'p> {
+    policy: &'p StoredPolicy,
+    key: ChangeKey,
+}
 
 impl GrantChange<'_> {
     /// Puts the change in force, after it is stored and before it is answered.
@@ -141,14 +179,19 @@ impl GrantChange<'_> {
     ///
     /// The roles can't be read.
     pub async fn load(self) -> Result<(), Status> {
-        self.0.load().await
+        self.policy.load().await
     }
 }
 
 impl Drop for GrantChange<'_> {
     fn drop(&mut self) {
-        self.0.changes.fetch_sub(1, Ordering::SeqCst);
+        self.policy.changes().remove(&self.key);
     }
+}
+
+/// Whether the bytes are equal; those of a state usually are the ones that were written.
+fn is_same(written: &Bytes, stored: &Bytes) -> bool {
+    written.len() == stored.len() && (written.as_ptr() == stored.as_ptr() || written == stored)
 }
 
 impl LoadedRoles {
@@ -236,7 +279,8 @@ impl Authorizer for StoredPolicy {
     }
 
     async fn refresh(&self) -> Result<(), Status> {
-        if self.is_seen(&self.snapshots().await?) || self.is_being_loaded() {
+        let now = self.snapshots().await?;
+        if self.is_seen(&now) || self.is_being_loaded(&now) {
             return Ok(());
         }
         self.load().await
@@ -250,6 +294,7 @@ mod tests {
     use crate::object;
     use crate::processor::{ExpectedWork, Processor, metered};
     use crate::registry::{Body, DeleteRequest, FieldValidation, Format, Registry, UpdateRequest, Warnings, fixture};
+    use crate::store::{Encoded, Put};
 
     /// To decode them takes far more steps than those after which a request may be ended.
     const SUBJECTS: usize = 2_000;
@@ -319,25 +364,69 @@ mod tests {
         assert!(!may_read(&policy, "u0").await);
     }
 
+    /// A write that binds the users `u0` to `u{subjects}` to the role.
+    fn write_of(subjects: usize) -> Write {
+        let subjects = (0..subjects).map(|at| object! { "kind" => "User", "name" => format!("u{at}") });
+        let binding = object! {
+            "metadata" => object! { "name" => "b" },
+            "roleRef" => object! { "kind" => "ClusterRole", "name" => "r" },
+            "subjects" => Value::Array(subjects.collect()),
+        };
+        let put = Put {
+            object: Encoded::of(&binding),
+            uid: "b".into(),
+            stored_version: "v1".into(),
+            schema_generation: 0,
+            expires_at_ms: None,
+            served_under: None,
+        };
+        Write { op: Op::Put(put), ..deletion() }
+    }
+
+    fn deletion() -> Write {
+        let collection = Collection::new(GROUP, "clusterrolebindings");
+        Write { collection, key: "b".into(), op: Op::Delete, guards: Vec::new() }
+    }
+
     #[tokio::test]
     async fn nobody_waits_for_what_a_write_that_is_not_answered_loads() {
-        let bindings = Collection::new(GROUP, "clusterrolebindings");
         let (registry, policy) = serve_roles().await;
-        assert!(policy.begin_change(&Collection::new("", "pods")).is_none());
-        bind(&registry, "a", 1).await;
-        let change = policy.begin_change(&bindings).expect("bindings grant roles");
+        assert!(policy.begin_change(&Write { collection: Collection::new("", "pods"), ..deletion() }).is_none());
+        let store = async |write: Write| _ = registry.storage.write(write).await.expect("it is stored");
+        let begin = |write: &Write| policy.begin_change(write).expect("bindings grant roles");
+        store(write_of(1)).await;
+        let change = begin(&write_of(2));
         assert_eq!(decoded(&policy).await, 2, "nothing was loaded before");
-        bind(&registry, "a", 2).await;
+        store(write_of(2)).await;
         assert_eq!(decoded(&policy).await, 0);
         assert!(may_read(&policy, "u0").await && !may_read(&policy, "u1").await);
         change.load().await.expect("the roles can be read");
         assert!(may_read(&policy, "u1").await);
+        let change = begin(&deletion());
+        store(deletion()).await;
+        assert_eq!(decoded(&policy).await, 0);
+        assert!(may_read(&policy, "u0").await);
+        change.load().await.expect("the roles can be read");
+        assert!(!may_read(&policy, "u0").await);
+    }
 
-        let ended = policy.begin_change(&bindings);
-        bind(&registry, "a", 3).await;
-        drop(ended);
-        assert_eq!(decoded(&policy).await, 1);
+    #[tokio::test]
+    async fn what_another_server_writes_is_in_force_beside_a_write_that_is_not_answered() {
+        let (registry, policy) = serve_roles().await;
+        let store = async |write: Write| _ = registry.storage.write(write).await.expect("it is stored");
+        store(write_of(1)).await;
+        assert_eq!(decoded(&policy).await, 2);
+        let change = policy.begin_change(&write_of(2));
+        store(write_of(3)).await;
+        assert_eq!(decoded(&policy).await, 1, "the same binding");
         assert!(may_read(&policy, "u2").await);
+        store(write_of(2)).await;
+        put(&registry, "clusterroles", "r", r#"{"metadata":{"name":"r"},"rules":[]}"#.to_owned()).await;
+        assert_eq!(decoded(&policy).await, 2, "its role");
+        assert!(!may_read(&policy, "u0").await);
+        store(write_of(3)).await;
+        drop(change);
+        assert_eq!(decoded(&policy).await, 1, "a write that ended before it loaded its change");
     }
 
     #[tokio::test]

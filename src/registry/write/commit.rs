@@ -164,7 +164,7 @@ impl Registry {
 
     /// Writes to the store. What roles and bindings grant is in force when it returns.
     async fn store(&self, write: store::Write, others: Vec<store::Write>) -> Result<store::Committed, WriteError> {
-        let change = self.policy.as_ref().and_then(|policy| policy.begin_change(&write.collection));
+        let change = self.policy.as_ref().and_then(|policy| policy.begin_change(&write));
         let committed = self.storage.write_together(write, others).await?;
         if let Some(change) = change {
             // The write is stored, so an error is left to the next request, which tries again.
