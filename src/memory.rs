@@ -110,6 +110,10 @@ const DERIVED_SHARE: usize = 8;
 const POLICIES_SHARE: usize = 8;
 /// For the faults of all control planes.
 const FAULTS_SHARE: usize = 32;
+/// For the certificates of webhooks that connections are kept to.
+const WEBHOOKS_SHARE: usize = 16;
+/// How many bytes of them are kept at most, whatever the limit is.
+const WEBHOOKS_BYTES_MAX: usize = 64 << 20;
 /// For OpenAPI documents that are kept.
 const DOCUMENTS_SHARE: usize = 8;
 /// How many bytes of them are kept at least, whatever the limit is: those of the built-in kinds.
@@ -229,6 +233,11 @@ impl Memory {
     /// How many bytes the objects of a page of a list may have, but for the last one: its client may be slow.
     pub fn page_bytes_max(&self) -> usize {
         self.held_bytes_max() / 2
+    }
+
+    /// How many bytes the certificates of webhooks may take that connections are kept to.
+    pub fn webhooks_bytes_max(&self) -> usize {
+        (self.limit_bytes / WEBHOOKS_SHARE).min(WEBHOOKS_BYTES_MAX)
     }
 
     /// How many bytes of OpenAPI documents may be kept now; the one that was asked for last is kept in any case.

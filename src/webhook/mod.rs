@@ -14,11 +14,11 @@ mod connection;
 mod credentials;
 #[cfg(test)]
 mod fixture;
+mod known;
 mod lookups;
 pub mod patience;
 pub(crate) mod trust;
 
-use std::collections::HashMap;
 use std::fmt;
 use std::ops::Deref;
 use std::str::FromStr;
@@ -34,10 +34,12 @@ use tokio::time::{sleep, timeout};
 
 use crate::memory::{Full, Memory, Reservation};
 use crate::meta::Status;
+use crate::work;
 
 pub use certificates::OldCertificates;
 pub use connection::cleaned;
 use connection::{CallError, CallProgress, ConnectError, Connections};
+use known::KnownWebhooks;
 
 pub use credentials::Credentials;
 
@@ -61,9 +63,6 @@ const BACKOFF_JITTER: f64 = 0.2;
 
 /// How often a webhook may ask for another try by `Retry-After`. Source: client-go.
 const RETRIES_MAX: usize = 10;
-
-/// For how many endpoints connections are kept.
-const ENDPOINTS_MAX: usize = 200;
 
 /// The address of a webhook, and the authorities that are trusted for it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -246,7 +245,7 @@ pub struct WebhookClient {
     services: Vec<ServiceAddress>,
     denied: Arc<[IpNet]>,
     memory: Arc<Memory>,
-    connections: Mutex<HashMap<Endpoint, Arc<Connections>>>,
+    known: Mutex<KnownWebhooks>,
     /// The metrics of the webhooks' certificates.
     pub old_certificates: OldCertificates,
 }
@@ -255,8 +254,8 @@ impl WebhookClient {
     /// A client that finds services at `services`, never connects to an address in `denied`, and reserves `memory` for
     /// long responses.
     pub fn new(services: Vec<ServiceAddress>, denied: Vec<IpNet>, memory: Arc<Memory>) -> Self {
-        let (connections, old_certificates) = Default::default();
-        WebhookClient { services, denied: denied.into(), memory, connections, old_certificates }
+        let known = Mutex::new(KnownWebhooks::new(memory.webhooks_bytes_max()));
+        WebhookClient { services, denied: denied.into(), memory, known, old_certificates: OldCertificates::default() }
     }
 
     /// Calls [`WebhookClient::call`], and retries temporary failures after `backoff` and longer
@@ -332,16 +331,14 @@ impl WebhookClient {
     }
 
     fn connections(&self, endpoint: &Endpoint) -> Result<Arc<Connections>, ConnectError> {
-        let mut known = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(connections) = known.get(endpoint) {
-            return Ok(connections.clone());
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(connections) = known().get(endpoint) {
+            return Ok(connections);
         }
-        if known.len() == ENDPOINTS_MAX {
-            known.clear();
-        }
+        // The certificates of a bundle are parsed while nobody waits.
+        work::bytes(endpoint.ca_bundle.len());
         let connections = Arc::new(Connections::new(endpoint, self)?);
-        known.insert(endpoint.clone(), connections.clone());
-        Ok(connections)
+        Ok(known().keep(endpoint, connections))
     }
 }
 

@@ -10,6 +10,7 @@ mod go;
 pub mod json;
 mod map;
 pub(crate) mod path_text;
+pub mod pem;
 pub(crate) mod number;
 mod unread;
 pub mod written;

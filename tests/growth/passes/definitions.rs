@@ -19,6 +19,7 @@ use crate::pass::{Pass, pass};
 const SIZE: usize = 6;
 /// Beyond the number of properties from which they are not gone through for each object.
 const INFERRED_SIZE: usize = 200;
+const BUNDLE_SIZE: usize = 60;
 /// The documents have parts that every definition shares: what grows is more than these.
 const OPEN_API_SIZE: usize = 40;
 
@@ -86,7 +87,24 @@ pub fn passes() -> Vec<Pass> {
     }
     passes.extend(many());
     passes.extend(inferred());
+    passes.extend(bundles());
     passes
+}
+
+/// The certificates of conversion webhooks.
+fn bundles() -> impl Iterator<Item = Pass> {
+    let shapes: [Shape; 5] = [
+        ("begins", |size| "-----BEGIN A-----\n".repeat(size) + "-----END A-----\n"),
+        ("ends", |size| "-----BEGIN A-----\n".to_owned() + &"-----END B-----\n".repeat(size)),
+        ("headers", |size| format!("-----BEGIN A-----\n{}\n-----END A-----\n", "k: v\n".repeat(size))),
+        ("blocks of headers", |size| "-----BEGIN A-----\nk: v\n-----END A-----\n".repeat(size)),
+        ("certificates", |size| "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".repeat(size)),
+    ];
+    shapes.into_iter().map(|(shape, bundle)| {
+        pass("bundle of certificates", shape, BUNDLE_SIZE, bundle, |bundle| {
+            validate::ca_bundle::fault(bundle.as_bytes())
+        })
+    })
 }
 
 /// Definitions made of objects that are then held against them.

@@ -4,11 +4,7 @@
 //! contents. `x509-parser` checks the contents, too, and so refuses certificates that Go accepts in a bundle; and
 //! clients see Go's errors.
 
-use crate::value::base64;
-
-const BEGIN: &str = "-----BEGIN ";
-const END: &str = "-----END ";
-const DASHES: &str = "-----";
+use crate::value::pem;
 
 /// Why a bundle can't be used, in Go's words; `None` for a valid one.
 pub fn fault(bundle: &[u8]) -> Option<String> {
@@ -20,11 +16,11 @@ fn certificates_fault(bundle: &[u8]) -> Option<String> {
     let mut first_fault = None;
     let mut rest = text.as_ref();
     while !rest.is_empty() {
-        let Some((block, after)) = next_block(rest) else {
+        let Some((block, after)) = pem::next_block(rest) else {
             return Some(first_fault.unwrap_or_else(|| "unable to parse bytes as PEM block".to_owned()));
         };
         rest = after;
-        if block.type_ != "CERTIFICATE" || block.has_headers {
+        if block.label != "CERTIFICATE" || block.has_headers {
             continue;
         }
         match check_certificate(&block.bytes) {
@@ -33,55 +29,6 @@ fn certificates_fault(bundle: &[u8]) -> Option<String> {
         }
     }
     Some(first_fault.unwrap_or_else(|| "no valid certificate authority data seen".to_owned()))
-}
-
-/// A block of PEM.
-struct BundleBlock<'t> {
-    type_: &'t str,
-    has_headers: bool,
-    bytes: Vec<u8>,
-}
-
-/// The next well-formed block and the text after it.
-fn next_block(text: &str) -> Option<(BundleBlock<'_>, &str)> {
-    let mut rest = text;
-    let mut at_start = true;
-    loop {
-        rest = match rest.strip_prefix(BEGIN).filter(|_| at_start) {
-            Some(after) => after,
-            None => rest.split_once("\n-----BEGIN ")?.1,
-        };
-        at_start = false;
-        let (line, after) = split_line(rest);
-        rest = after;
-        let Some(type_) = line.strip_suffix(DASHES) else { continue };
-        let mut has_headers = false;
-        while let (line, after) = split_line(rest)
-            && line.contains(':')
-        {
-            has_headers = true;
-            rest = after;
-        }
-        let (body, end) = match rest.strip_prefix(END).filter(|_| !has_headers) {
-            Some(end) => ("", end),
-            None => match rest.split_once("\n-----END ") {
-                Some(parts) => parts,
-                None => continue,
-            },
-        };
-        let Some(end) = end.strip_prefix(type_).and_then(|end| end.strip_prefix(DASHES)) else { continue };
-        let (line, after) = split_line(end);
-        let body = body.replace([' ', '\t'], "");
-        if let (true, Ok(bytes)) = (line.is_empty(), base64::decode(&body)) {
-            return Some((BundleBlock { type_, has_headers, bytes }, after));
-        }
-    }
-}
-
-/// The first line, without trailing whitespace, and the rest.
-fn split_line(text: &str) -> (&str, &str) {
-    let (line, rest) = text.split_once('\n').unwrap_or((text, ""));
-    (line.trim_end_matches([' ', '\t', '\r']), rest)
 }
 
 const INTEGER: u8 = 0x02;

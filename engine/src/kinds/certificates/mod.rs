@@ -6,14 +6,13 @@
 mod certificate;
 mod der;
 mod pair;
-mod pem;
 pub(crate) mod pod_request;
 mod proof;
 mod request;
 mod subject;
 
+pub use crate::value::pem::{PemBlock, blocks};
 pub use certificate::{CertificateError, read as read_certificate};
 pub use pair::check as check_pair;
-pub use pem::{PemBlock, blocks};
 pub use request::{Request, RequestError, is_authority, is_certificate};
 pub use subject::{Subject, UnreadableSubject};

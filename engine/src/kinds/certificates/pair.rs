@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use super::certificate::{self, CertificateError, Curve, EC, ED25519, PublicKey, RSA};
 use super::der::{Der, OCTET_STRING, SEQUENCE, context};
-use super::pem::{PemBlock, blocks};
+use super::{PemBlock, blocks};
 use crate::work;
 
 /// Of each number of an RSA key: more than any has.

@@ -10,8 +10,8 @@ use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::extensions::{GeneralName, ParsedExtension};
 use x509_parser::prelude::FromDer;
 
-use super::pem::{PemBlock, blocks};
 use super::subject::{Subject, UnreadableSubject};
+use super::{PemBlock, blocks};
 
 /// The subject of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
