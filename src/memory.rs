@@ -75,6 +75,8 @@ const TEXT_COPIES: usize = 12;
 /// The divisor of the limit that gives the share of bodies that are being read; so for the
 /// following shares.
 const BODIES_SHARE: usize = 32;
+/// For long heads of requests.
+const HEADS_SHARE: usize = 16;
 /// For requests in flight and answers that are built as a whole; as much again for the objects that
 /// requests are checked against, and for decoding what webhooks answer.
 const WORK_SHARE: usize = 4;
@@ -135,6 +137,7 @@ const OUT_PERCENT: usize = 95;
 pub struct Memory {
     limit_bytes: usize,
     bodies: FairPool,
+    heads: FairPool,
     work: RequestPool,
     listed: RequestPool,
     parts: RequestPool,
@@ -186,6 +189,7 @@ impl Memory {
         Memory {
             limit_bytes,
             bodies: FairPool::new(limit_bytes / BODIES_SHARE / UNIT_BYTES),
+            heads: FairPool::new(limit_bytes / HEADS_SHARE / UNIT_BYTES),
             work: RequestPool::new(limit_bytes / WORK_SHARE),
             listed: RequestPool::new(limit_bytes / WORK_SHARE),
             parts: RequestPool::new(limit_bytes / PARTS_SHARE),
@@ -334,6 +338,11 @@ impl Memory {
     /// share is not limited. A body that is larger than the share takes all of it.
     pub async fn for_body(&self, sender: Option<&str>, bytes: usize) -> Result<Reservation, Full> {
         self.bodies.take(sender, units_for(bytes), Instant::now() + WAIT).await.map(Reservation).ok_or(Full)
+    }
+
+    /// Reserves memory for the head of a request from an address or of a user, at once or not at all.
+    pub fn for_head(&self, sender: Option<&str>, bytes: usize) -> Result<Reservation, Full> {
+        self.heads.try_take(sender, units_for(bytes)).map(Reservation).ok_or(Full)
     }
 
     /// Reserves memory to decode what a webhook answers. The holder must not ask for more of it.

@@ -124,7 +124,10 @@ impl Server {
     fn shared(&self) -> (Shared, OpenConnections) {
         // Without this value there is no runtime, so this code is not reached.
         let beside = threads().map_or(1, |threads| threads.blocking);
-        (Shared::among(beside, Arc::clone(&self.store.memory)), OpenConnections::new(connections_max()))
+        (
+            Shared::among(beside, Arc::clone(&self.store.memory)),
+            OpenConnections::new(connections_max(), Arc::clone(&self.store.memory)),
+        )
     }
 
     /// The application that answers requests, and the additional control planes, which share its

@@ -16,7 +16,7 @@ use crate::audit::{AuditEvent, AuditStage, Log, PLANE};
 use crate::auth::UserInfo;
 use crate::meta::Status;
 
-use super::exchange::Exchange;
+use super::exchange::{Exchange, no_memory};
 use super::limits::RequestKind;
 use super::path::{self, Target};
 use super::query::Query;
@@ -33,18 +33,21 @@ impl EarlyRefusals {
     /// The answer to a request whose sender can't be authenticated: 401, unless the request itself is refused.
     /// `certified` is whether its client showed a certificate.
     pub fn unauthenticated<B>(&self, request: &Request<B>, certified: bool) -> Response<Body> {
-        let mut head = Request::new(Body::empty());
-        *head.method_mut() = request.method().clone();
-        *head.uri_mut() = request.uri().clone();
-        *head.headers_mut() = request.headers().clone();
-        *head.extensions_mut() = request.extensions().clone();
-        let (mut exchange, _) = Exchange::read(head);
+        let mut exchange = exchange_of(request);
         let target = path::parse(&exchange.path).ok();
         if let Some(refusal) = self.wrong_timeout(&mut exchange, target.as_ref()) {
             return refusal;
         }
         let attempted = attempted(request.headers(), &exchange.query, certified);
         self.refuse(&exchange, target.as_ref(), &Status::unauthorized(), attempted)
+    }
+
+    /// The answer to a request whose head is too long for the memory that is left for such heads: 429.
+    pub fn crowded<B>(&self, request: &Request<B>) -> Response<Body> {
+        let exchange = exchange_of(request);
+        let (target, refusal) = (path::parse(&exchange.path).ok(), no_memory());
+        let why = refusal.message.clone();
+        self.refuse(&exchange, target.as_ref(), &refusal, why)
     }
 
     /// The answer to a request with a timeout that makes no sense; `None` for any other, and for one that goes on for as
@@ -84,6 +87,16 @@ impl EarlyRefusals {
         let now = Timestamp::now();
         self.logs.iter().for_each(|log| log.write(&event, &log.extent(&event), AuditStage::ResponseStarted, now));
     }
+}
+
+/// The exchange of a request, without its body.
+fn exchange_of<B>(request: &Request<B>) -> Exchange {
+    let mut head = Request::new(Body::empty());
+    *head.method_mut() = request.method().clone();
+    *head.uri_mut() = request.uri().clone();
+    *head.headers_mut() = request.headers().clone();
+    *head.extensions_mut() = request.extensions().clone();
+    Exchange::read(head).0
 }
 
 /// The methods by which a request tried to authenticate.

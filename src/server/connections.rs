@@ -10,7 +10,7 @@ use axum::body::Body;
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderValue};
 use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode, Version};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -23,6 +23,7 @@ use tower::ServiceExt;
 use super::cork::cork;
 use super::cors;
 use super::gate::{self, Gate};
+use super::heads::RequestHead;
 use super::host;
 use super::loopback;
 use super::open::{Activity, ConnectionActivity, ConnectionSlot, OpenConnections, Placed};
@@ -32,6 +33,7 @@ use super::stall::{self, Backlog, CutStalled};
 use super::tls::{Peer, Tls};
 use crate::auth::{AuthenticationNotes, UserInfo};
 use crate::http::{Cut, PeerAddress, Stop, Stopping};
+use crate::memory::{Full, Memory};
 
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 const HEADERS_READ_MAX: Duration = Duration::from_secs(32);
@@ -39,9 +41,6 @@ const HEADERS_SIZE_BYTES_MAX: usize = 1 << 20;
 /// Of the header fields of HTTP/2, with 32 bytes for each: over the wire, a field may be a single byte.
 const FIELDS_SIZE_BYTES_MAX: u32 = 256 << 10;
 const HEADERS_COUNT_MAX: usize = 1000;
-/// From this length of a request's head on, its connection of HTTP/1 is closed after the answer: the library would keep
-/// the buffer that the head was read into.
-const HEAD_KEPT_BYTES_MAX: usize = 64 << 10;
 /// The number of streams that client-go opens on one connection before it opens a second one.
 const STREAMS_MAX: u32 = 1000;
 /// The limit of unread bytes of one body, and of all bodies on a connection.
@@ -103,7 +102,7 @@ pub struct Connections<S> {
 impl<S: Service> Connections<S> {
     /// Serves at most `connections_max` connections at once.
     pub fn new(service: S, gate: Gate, connections_max: usize) -> Self {
-        Connections::among(service, gate, OpenConnections::new(connections_max))
+        Connections::among(service, gate, OpenConnections::new(connections_max, Arc::new(Memory::of_system())))
     }
 
     /// Serves connections that share their slots with other services.
@@ -274,17 +273,19 @@ impl<S: Service> Connection<S> {
         activity: Arc<Activity>,
     ) {
         let mut stopping = self.stopping.clone();
+        let heads = self.open.heads(address);
+        let stream = heads.counted(stream);
         let answer = service_fn(|mut request: Request<Incoming>| {
             if let Some(address) = address {
                 request.extensions_mut().insert(address);
             }
-            let in_flight = activity.begin();
-            let answer = self.answer(request, &backlog, &listener, &activity);
+            let (in_flight, head) = (activity.begin(), heads.of(&request));
+            let answer = self.answer((request, head), &backlog, &listener, &activity);
             async move {
-                let Ok(answer) = answer.await;
+                let Ok((answer, head)) = answer.await;
                 match answer.extensions().get::<Cut>() {
                     Some(cut) => Err(*cut),
-                    None => Ok(in_flight.during(answer)),
+                    None => Ok(in_flight.holding(head).during(answer)),
                 }
             }
         });
@@ -326,25 +327,28 @@ impl<S: Service> Connection<S> {
 
     fn answer(
         &self,
-        mut request: Request<Incoming>,
+        (mut request, mut head): (Request<Incoming>, RequestHead),
         backlog: &Backlog,
         listener: &ListenerKind,
         activity: &Arc<Activity>,
-    ) -> impl Future<Output = Result<Response<Body>, Infallible>> + use<S> {
+    ) -> impl Future<Output = Result<(Response<Body>, RequestHead), Infallible>> + use<S> {
         request.extensions_mut().insert(self.stopping.clone());
-        let is_last = leaves_large_buffer(&request);
+        let is_last = head.leaves_large_buffer();
         let (service, gate) = (self.service.clone(), self.gate.clone());
         let (backlog, listener, activity) = (backlog.clone(), listener.clone(), Arc::clone(activity));
         async move {
             if let Some(refusal) = host::refusal(request.version(), request.method(), request.headers()) {
-                return Ok(refusal);
+                return Ok((refusal, head));
             }
             let origin = gate.allowed_origins.origin(request.headers());
             let mut answer = if origin.is_some() && request.method() == Method::OPTIONS {
                 gate::with_audit_id(gate::preflight(), request.headers())
             } else {
-                let refused = gate.admit(&listener, &mut request).await;
-                request.extensions().get::<UserInfo>().inspect(|user| activity.note_user(user));
+                let mut refused = gate.admit(&listener, &mut request).await;
+                if let Some(user) = request.extensions().get::<UserInfo>() {
+                    activity.note_user(user);
+                    refused = refused.or_else(|| head.count_for(user).err().map(|Full| gate.crowded(&request)));
+                }
                 match refused {
                     Some(refusal) => gate::with_audit_id(refusal, request.headers()),
                     None => pace::follow(service.oneshot(request).await?, &backlog),
@@ -353,19 +357,14 @@ impl<S: Service> Connection<S> {
             if let Some(origin) = origin {
                 cors::allow(origin, &mut answer);
             }
-            if is_last && answer.status() != StatusCode::SWITCHING_PROTOCOLS {
+            if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
+                head.upgrade();
+            } else if is_last {
                 answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
-            Ok(answer)
+            Ok((answer, head))
         }
     }
-}
-
-/// Whether a connection would keep a large buffer after a request.
-fn leaves_large_buffer(request: &Request<Incoming>) -> bool {
-    let of_path = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
-    let of_headers = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len());
-    request.version() < Version::HTTP_2 && of_path + of_headers.sum::<usize>() > HEAD_KEPT_BYTES_MAX
 }
 
 /// How long a connection may stay open without a request.
@@ -464,6 +463,28 @@ mod tests {
                 assert_eq!(!closed.is_zero(), is_kept, "{length} bytes");
             }
         }
+    }
+
+    #[tokio::test]
+    async fn a_head_that_memory_has_no_room_for_ends_its_connection() {
+        let app = Router::new().fallback(async || "ok");
+        let connections = Connections::among(
+            app,
+            Gate::new(Arc::new(Tokens::default())),
+            OpenConnections::new(8, Arc::new(Memory::new(1))),
+        );
+        let mut open = Vec::new();
+        let mut ended = 0;
+        for _ in 0..4 {
+            let connection = connections.connection();
+            let (activity, (mut theirs, ours)) = (connection.open.activity(), duplex(1 << 10));
+            tokio::spawn(connection.serve(ours, Backlog::default(), ListenerKind::Tls(Peer::Unnamed), None, activity));
+            let head = format!("GET / HTTP/1.1\r\nX-A: {}", "a".repeat(400 << 10));
+            ended += usize::from(theirs.write_all(head.as_bytes()).await.is_err());
+            open.push(theirs);
+        }
+        assert_eq!(ended, 2);
+        drop(open);
     }
 
     #[tokio::test(start_paused = true)]

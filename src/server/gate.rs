@@ -72,6 +72,11 @@ impl Gate {
         self.early_refusals.unauthenticated(request, *peer != Peer::Unnamed)
     }
 
+    /// Refuses a request for whose head there is no memory left.
+    pub(super) fn crowded<B>(&self, request: &Request<B>) -> Response<Body> {
+        self.early_refusals.crowded(request)
+    }
+
     /// The user; `None` for a request without valid credentials. `notes` gets what is told beside.
     ///
     /// A certificate that our CA did not sign is ignored, and a token is still checked.

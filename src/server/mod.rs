@@ -26,6 +26,7 @@ mod cork;
 mod cors;
 mod descriptors;
 mod gate;
+mod heads;
 mod host;
 mod kubeconfig;
 mod loopback;

@@ -21,9 +21,11 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::{Instant, timeout};
 
+use super::heads::{Heads, RequestHead};
 use super::shares::{ConnectionShares, SharedConnection};
 use crate::auth::UserInfo;
-use crate::http::around;
+use crate::http::{PeerAddress, around};
+use crate::memory::Memory;
 
 /// How often to look for an idle connection while a new one waits for a slot.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
@@ -36,6 +38,8 @@ const FULL_MAX: Duration = Duration::from_millis(500);
 pub struct OpenConnections {
     places: Arc<Semaphore>,
     places_max: usize,
+    /// For the heads of their requests.
+    memory: Arc<Memory>,
     idle: Arc<Mutex<Idle>>,
     /// Those of this service.
     shares: ConnectionShares,
@@ -94,18 +98,22 @@ pub enum ConnectionActivity {
 }
 
 /// A request on a connection, until its answer is sent.
-pub struct AtWork(Arc<Activity>);
+pub struct AtWork {
+    activity: Arc<Activity>,
+    head: Option<RequestHead>,
+}
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl OpenConnections {
-    /// For at most `connections_max` connections.
-    pub fn new(connections_max: usize) -> Self {
+    /// For at most `connections_max` connections, whose long heads count in `memory`.
+    pub fn new(connections_max: usize, memory: Arc<Memory>) -> Self {
         let places_max = connections_max.clamp(1, Semaphore::MAX_PERMITS);
         let places = Arc::new(Semaphore::new(places_max));
-        OpenConnections { places, places_max, idle: Arc::default(), shares: Default::default(), share: None, owner: 0 }
+        let (idle, shares) = Default::default();
+        OpenConnections { places, places_max, memory, idle, shares, share: None, owner: 0 }
     }
 
     /// Half of the same slots, for another service.
@@ -113,6 +121,11 @@ impl OpenConnections {
         let share = Arc::new(Semaphore::new(self.places_max.div_ceil(2)));
         let (owner, shares) = (lock(&self.idle).number(), ConnectionShares::default());
         OpenConnections { share: Some(share), owner, shares, ..self.clone() }
+    }
+
+    /// The heads of a connection from an address.
+    pub fn heads(&self, address: Option<PeerAddress>) -> Heads {
+        Heads::new(address, Arc::clone(&self.memory))
     }
 
     /// A slot for one more connection: at once, or when another one has closed.
@@ -195,7 +208,7 @@ impl Activity {
             idle.connections.remove(&at);
         }
         drop((idle, state));
-        AtWork(Arc::clone(self))
+        AtWork { activity: Arc::clone(self), head: None }
     }
 
     pub fn doing(&self) -> ConnectionActivity {
@@ -232,6 +245,12 @@ impl Drop for Activity {
 }
 
 impl AtWork {
+    /// Holds the head of the request, too.
+    pub fn holding(mut self, head: RequestHead) -> Self {
+        self.head = Some(head);
+        self
+    }
+
     /// The answer, during which the request still counts as active.
     pub fn during(self, answer: Response<Body>) -> Response<Body> {
         around(answer, move |body, context| {
@@ -244,10 +263,11 @@ impl AtWork {
 
 impl Drop for AtWork {
     fn drop(&mut self) {
-        let (mut idle, mut state) = (lock(&self.0.idle), lock(&self.0.state));
+        let activity = &self.activity;
+        let (mut idle, mut state) = (lock(&activity.idle), lock(&activity.state));
         state.requests -= 1;
         if state.requests == 0 {
-            self.0.rest(&mut idle, &mut state);
+            activity.rest(&mut idle, &mut state);
         }
     }
 }
@@ -304,9 +324,13 @@ mod tests {
         mpsc::channel(1).0
     }
 
+    fn opened(connections_max: usize) -> OpenConnections {
+        OpenConnections::new(connections_max, Arc::new(Memory::of_system()))
+    }
+
     #[tokio::test(start_paused = true)]
     async fn the_longest_idle_connection_makes_room_and_none_at_work_does() {
-        let open = OpenConnections::new(2);
+        let open = opened(2);
         let [first, second] = [open.activity(), open.activity()];
         let mut places = vec![open.admit(alive()).await, open.admit(alive()).await];
         let in_flight = first.begin();
@@ -328,7 +352,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_client_that_has_used_up_its_share_waits_for_its_own_connections() {
-        let all = OpenConnections::new(4);
+        let all = opened(4);
         let [greedy, other] = [all.half(), all.half()];
         let activities = [greedy.activity(), greedy.activity()];
         let at_work = activities.each_ref().map(Activity::begin);
@@ -350,7 +374,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn where_none_is_idle_the_user_with_most_makes_room() {
-        let open = OpenConnections::new(3);
+        let open = opened(3);
         let activities = [(); 3].map(|()| open.activity());
         for (activity, name) in activities.iter().zip(["jane", "joe", "jane"]) {
             activity.note_user(&UserInfo::authenticated(name, Vec::new()));
@@ -371,7 +395,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_request_is_at_work_until_its_answer_is_sent() {
-        let open = OpenConnections::new(1);
+        let open = opened(1);
         let activity = open.activity();
         assert!(matches!(activity.doing(), ConnectionActivity::NothingYet(_)));
         let answer = activity.begin().during(Response::new(Body::from("text")));
