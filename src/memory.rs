@@ -77,6 +77,10 @@ const TEXT_COPIES: usize = 12;
 const BODIES_SHARE: usize = 32;
 /// For long heads of requests.
 const HEADS_SHARE: usize = 16;
+/// For open connections.
+const CONNECTIONS_SHARE: usize = 2;
+/// What a connection over TLS takes, idle or with a watch, in bytes. Measured with thousands.
+const CONNECTION_BYTES: usize = 40 << 10;
 /// For requests in flight and answers that are built as a whole; as much again for the objects that
 /// requests are checked against, and for decoding what webhooks answer.
 const WORK_SHARE: usize = 4;
@@ -227,6 +231,11 @@ impl Memory {
     /// How many bytes a collection may have that is read from the database as a whole.
     pub fn collection_bytes_max(&self) -> usize {
         self.limit_bytes / COLLECTION_SHARE
+    }
+
+    /// How many connections there may be.
+    pub fn connections_max(&self) -> usize {
+        self.limit_bytes / CONNECTIONS_SHARE / CONNECTION_BYTES
     }
 
     /// How many bytes of former states the readers of a database may hold.

@@ -108,9 +108,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl OpenConnections {
-    /// For at most `connections_max` connections, whose long heads count in `memory`.
+    /// For at most `connections_max` connections, and as many as `memory` has room for. Their long heads count in it.
     pub fn new(connections_max: usize, memory: Arc<Memory>) -> Self {
-        let places_max = connections_max.clamp(1, Semaphore::MAX_PERMITS);
+        let places_max = connections_max.min(memory.connections_max()).clamp(1, Semaphore::MAX_PERMITS);
         let places = Arc::new(Semaphore::new(places_max));
         let (idle, shares) = Default::default();
         OpenConnections { places, places_max, memory, idle, shares, share: None, owner: 0 }
@@ -326,6 +326,12 @@ mod tests {
 
     fn opened(connections_max: usize) -> OpenConnections {
         OpenConnections::new(connections_max, Arc::new(Memory::of_system()))
+    }
+
+    #[test]
+    fn there_are_as_many_as_memory_has_room_for() {
+        let places_max = |wanted| OpenConnections::new(wanted, Arc::new(Memory::new(96 << 20))).places_max;
+        assert_eq!((places_max(1_000), places_max(usize::MAX)), (1_000, 1_228));
     }
 
     #[tokio::test(start_paused = true)]

@@ -12,8 +12,9 @@
 //! - **It is never notified of changes.** `registry::StoredPolicy` holds the four snapshots that
 //!   the index was built from, and each request first compares them with the current ones: four
 //!   pointers. If one differs, the persistent maps tell which objects differ, and only these are
-//!   read. A write is visible before it is answered, so a role takes effect with the answer; and a
-//!   request polls the log of a shared database before it is authorized, not after.
+//!   read; by the write itself, if it is one of this process, so that a large role makes nobody else
+//!   wait. A role takes effect with the answer to its write; and a request polls the log of a
+//!   shared database before it is authorized, not after.
 //! - **Escalation** is checked inside the loop of a write, after mutating admission, on the object
 //!   that will be stored (`registry::escalation`). Without RBAC nobody lacks a permission, and
 //!   nothing is checked.

@@ -27,6 +27,7 @@ use super::versions::{self, VersionError};
 use crate::controllers::{NodePlan, Profile, Switches, UnknownController};
 use crate::http::{Limits, version_of};
 use crate::kinds::runtime_config::{RuntimeConfig, RuntimeConfigError};
+use crate::memory::Memory;
 use crate::meta::feature_gates::GateError;
 use crate::meta::gate::Gates;
 use crate::meta::minor::Minor;
@@ -208,7 +209,9 @@ async fn server(flags: &Flags) -> Result<Server, StartError> {
     let runtime_config = runtime_config(flags)?;
     values::check(flags, runtime_config.minor())?;
     let listen = listen(flags)?;
-    let (users, credentials) = (users(flags, runtime_config.minor())?, credentials(flags, listen)?);
+    let memory = Arc::new(Memory::of_system());
+    let users = users(flags, runtime_config.minor(), &memory)?;
+    let credentials = credentials(flags, listen)?;
     let admission = admission(flags, runtime_config.minor())?;
     let (lifetimes, network) = (lifetimes(flags)?, network(flags)?);
     let store = store::find(&flags.list("etcd-servers"), flags.text("etcd-cafile")).await?;
@@ -217,7 +220,7 @@ async fn server(flags: &Flags) -> Result<Server, StartError> {
         listen,
         insecure_listen: None,
         ui: None,
-        store: Config { durability: Durability::Unsynced, ..Config::new(Location::Shared(store)) },
+        store: Config { durability: Durability::Unsynced, memory, ..Config::new(Location::Shared(store)) },
         credentials: Credentials::Given(Box::new(credentials)),
         seed: Seed::default(),
         made: None,
@@ -263,7 +266,7 @@ fn admission(flags: &Flags, minor: Minor) -> Result<Admission, StartError> {
     Ok(admission)
 }
 
-fn users(flags: &Flags, minor: Minor) -> Result<Users, StartError> {
+fn users(flags: &Flags, minor: Minor, memory: &Arc<Memory>) -> Result<Users, StartError> {
     let paths = |name: &str| flags.texts(name).into_iter().map(PathBuf::from).collect();
     let mut issuers = flags.texts("service-account-issuer");
     if issuers.is_empty() {
@@ -271,7 +274,7 @@ fn users(flags: &Flags, minor: Minor) -> Result<Users, StartError> {
     }
     let authorization_figures = Arc::default();
     Ok(Users {
-        authorization_mode: authorization_modes(flags, minor, &authorization_figures)?,
+        authorization_mode: authorization_modes(flags, minor, (&authorization_figures, memory))?,
         authorization_figures,
         anonymous_auth: flags.truth("anonymous-auth").unwrap_or(true),
         token_auth_file: flags.text("token-auth-file").map(PathBuf::from),

@@ -94,7 +94,7 @@ fn quoted(modes: &[String]) -> String {
 }
 
 /// The authorizers in the order in which they are asked. Calls of webhooks are counted in
-/// `figures`.
+/// `figures`, and their answers in `memory`.
 ///
 /// # Errors
 ///
@@ -102,7 +102,7 @@ fn quoted(modes: &[String]) -> String {
 pub fn authorization_modes(
     flags: &Flags,
     minor: Minor,
-    figures: &Arc<Figures>,
+    (figures, memory): (&Arc<Figures>, &Arc<Memory>),
 ) -> Result<Vec<AuthorizationMode>, AuthorizationError> {
     let configured = match flags.text("authorization-config") {
         Some(_) if flags.names().any(|name| REPLACED.contains(&name)) => {
@@ -112,7 +112,7 @@ pub fn authorization_modes(
         None => of_flags(flags)?,
     };
     let with = AuthorizationSetup {
-        client: Arc::new(WebhookClient::new(Vec::new(), Vec::new(), Arc::new(Memory::of_system()))),
+        client: Arc::new(WebhookClient::new(Vec::new(), Vec::new(), Arc::clone(memory))),
         figures: Arc::clone(figures),
         minor,
     };
@@ -247,7 +247,7 @@ mod tests {
             AuthorizationMode::Rbac => "RBAC",
             AuthorizationMode::Ready(..) => "ready",
         };
-        let modes = authorization_modes(&flags, Minor::NEWEST, &Arc::default());
+        let modes = authorization_modes(&flags, Minor::NEWEST, (&Arc::default(), &Arc::new(Memory::of_system())));
         modes.map(|modes| modes.iter().map(name).collect()).map_err(|error| error.to_string())
     }
 
