@@ -30,6 +30,10 @@ use crate::memory::Memory;
 /// How often to look for an idle connection while a new one waits for a slot.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
+/// How long a connection is idle before it makes room for another one: a client that sends a request now and then, or
+/// its first one, keeps it.
+const IDLE_MIN: Duration = Duration::from_millis(200);
+
 /// How long no slot may become free before a connection at work is cut off.
 const FULL_MAX: Duration = Duration::from_millis(500);
 
@@ -58,6 +62,7 @@ struct Idle {
 
 struct IdleConnection {
     owner: u64,
+    since: Instant,
     close: Arc<Notify>,
 }
 
@@ -143,7 +148,7 @@ impl OpenConnections {
         let mut permit = Arc::clone(places).try_acquire_owned().ok();
         let begun = Instant::now();
         while permit.is_none() {
-            if !self.close_longest_idle_of(owner) && begun.elapsed() >= FULL_MAX {
+            if !self.close_longest_idle_of(owner, IDLE_MIN) && begun.elapsed() >= FULL_MAX {
                 let places_max = if self.share.is_some() { self.places_max.div_ceil(2) } else { self.places_max };
                 self.shares.cut_of_largest(places_max);
             }
@@ -157,13 +162,15 @@ impl OpenConnections {
 
     /// Closes the connection that has been idle for the longest time, if there is one.
     pub fn close_longest_idle(&self) {
-        self.close_longest_idle_of(None);
+        self.close_longest_idle_of(None, Duration::ZERO);
     }
 
-    /// Returns whether there was one.
-    fn close_longest_idle_of(&self, owner: Option<u64>) -> bool {
+    /// Of those that have been idle for some time; returns whether there was one.
+    fn close_longest_idle_of(&self, owner: Option<u64>, idle_min: Duration) -> bool {
         let mut idle = lock(&self.idle);
-        let fits = |connection: &IdleConnection| owner.is_none_or(|owner| connection.owner == owner);
+        let fits = |connection: &IdleConnection| {
+            owner.is_none_or(|owner| connection.owner == owner) && connection.since.elapsed() >= idle_min
+        };
         let longest = idle.connections.iter().find(|(_, connection)| fits(connection)).map(|(at, _)| *at);
         let longest = longest.and_then(|at| idle.connections.remove(&at));
         longest.inspect(|connection| connection.close.notify_one()).is_some()
@@ -189,7 +196,7 @@ impl Idle {
 
     fn insert(&mut self, owner: u64, close: &Arc<Notify>) -> u64 {
         let at = self.number();
-        self.connections.insert(at, IdleConnection { owner, close: Arc::clone(close) });
+        self.connections.insert(at, IdleConnection { owner, since: Instant::now(), close: Arc::clone(close) });
         at
     }
 }
@@ -331,7 +338,7 @@ mod tests {
     #[test]
     fn there_are_as_many_as_memory_has_room_for() {
         let places_max = |wanted| OpenConnections::new(wanted, Arc::new(Memory::new(96 << 20))).places_max;
-        assert_eq!((places_max(1_000), places_max(usize::MAX)), (1_000, 1_228));
+        assert_eq!((places_max(700), places_max(usize::MAX)), (700, 768));
     }
 
     #[tokio::test(start_paused = true)]
@@ -375,6 +382,26 @@ mod tests {
         drop(at_work);
         activities[0].close_requested().await;
         places.remove(0);
+        assert!(waiting.await.expect("it does not panic"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_is_idle_for_a_moment_before_it_makes_room() {
+        let open = opened(1);
+        let activity = open.activity();
+        let place = open.admit(alive()).await;
+        let waiting = tokio::spawn({
+            let open = open.clone();
+            async move { open.admit(alive()).await.is_some() }
+        });
+        let begun = Instant::now();
+        for _ in 0..4 {
+            tokio::time::sleep(IDLE_MIN / 2).await;
+            drop(activity.begin());
+        }
+        activity.close_requested().await;
+        assert!(begun.elapsed() >= IDLE_MIN * 3, "it was used");
+        drop(place);
         assert!(waiting.await.expect("it does not panic"));
     }
 
