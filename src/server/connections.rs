@@ -26,7 +26,7 @@ use super::gate::{self, Gate};
 use super::heads::RequestHead;
 use super::host;
 use super::loopback;
-use super::open::{Activity, ConnectionActivity, ConnectionSlot, OpenConnections, Placed};
+use super::open::{Activity, ConnectionActivity, ConnectionSlot, OpenConnections};
 use super::pace;
 use super::plain;
 use super::stall::{self, Backlog, CutStalled};
@@ -137,7 +137,6 @@ impl<S: Service> Connections<S> {
                 }
                 let stream = CutStalled::new(stream, STALLED_MAX);
                 let backlog = stream.backlog();
-                let stream = Placed::new(stream, place);
                 let handshake = timeout(HANDSHAKE_MAX, acceptor.accept(stream));
                 let stream = tokio::select! {
                     shaken = handshake => match shaken {
@@ -148,7 +147,7 @@ impl<S: Service> Connections<S> {
                     () = activity.close_requested() => return,
                 };
                 let peer = tls.peer(stream.get_ref().1);
-                connection.serve(stream, backlog, ListenerKind::Tls(peer), address, activity).await;
+                connection.serve((stream, place), backlog, ListenerKind::Tls(peer), address, activity).await;
             }
         });
     }
@@ -163,8 +162,7 @@ impl<S: Service> Connections<S> {
                 let activity = connection.open.activity();
                 let stream = CutStalled::new(stream, STALLED_MAX);
                 let backlog = stream.backlog();
-                let stream = Placed::new(stream, place);
-                connection.serve(stream, backlog, ListenerKind::Loopback, address, activity).await;
+                connection.serve((stream, place), backlog, ListenerKind::Loopback, address, activity).await;
             }
         });
     }
@@ -266,7 +264,7 @@ impl<S: Service> Connection<S> {
     /// Serves one connection until the client or the server ends it.
     async fn serve(
         self,
-        stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+        (stream, place): (impl AsyncRead + AsyncWrite + Send + Unpin + 'static, ConnectionSlot),
         backlog: Backlog,
         listener: ListenerKind,
         address: Option<PeerAddress>,
@@ -274,7 +272,7 @@ impl<S: Service> Connection<S> {
     ) {
         let mut stopping = self.stopping.clone();
         let heads = self.open.heads(address);
-        let stream = heads.counted(stream);
+        let stream = heads.counted(stream, place);
         let answer = service_fn(|mut request: Request<Incoming>| {
             if let Some(address) = address {
                 request.extensions_mut().insert(address);
@@ -445,7 +443,14 @@ mod tests {
         let connection = connections.connection();
         let (activity, (mut theirs, ours)) = (connection.open.activity(), duplex(1 << 16));
         let started = Instant::now();
-        tokio::spawn(connection.serve(ours, Backlog::default(), ListenerKind::Tls(Peer::Unnamed), None, activity));
+        let place = connection.open.admit(connections.alive.clone()).await.expect("there is one");
+        tokio::spawn(connection.serve(
+            (ours, place),
+            Backlog::default(),
+            ListenerKind::Tls(Peer::Unnamed),
+            None,
+            activity,
+        ));
         theirs.write_all(sent).await.expect("it is read");
         let mut answer = Vec::new();
         theirs.read_to_end(&mut answer).await.expect("it is closed");
@@ -478,7 +483,14 @@ mod tests {
         for _ in 0..4 {
             let connection = connections.connection();
             let (activity, (mut theirs, ours)) = (connection.open.activity(), duplex(1 << 10));
-            tokio::spawn(connection.serve(ours, Backlog::default(), ListenerKind::Tls(Peer::Unnamed), None, activity));
+            let place = connection.open.admit(connections.alive.clone()).await.expect("there is one");
+            tokio::spawn(connection.serve(
+                (ours, place),
+                Backlog::default(),
+                ListenerKind::Tls(Peer::Unnamed),
+                None,
+                activity,
+            ));
             let head = format!("GET / HTTP/1.1\r\nX-A: {}", "a".repeat(400 << 10));
             ended += usize::from(theirs.write_all(head.as_bytes()).await.is_err());
             open.push(theirs);

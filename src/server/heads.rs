@@ -91,10 +91,11 @@ pub struct RequestHead {
     reserved: Option<Reservation>,
 }
 
-/// A stream whose heads are counted.
-pub struct HeadsCounted<S> {
+/// A stream whose heads are counted, and that holds its slot as long as it lasts.
+pub struct HeadsCounted<S, P> {
     stream: S,
     heads: Heads,
+    _place: P,
 }
 
 impl Heads {
@@ -105,9 +106,9 @@ impl Heads {
         Heads(Arc::new(SharedHeads { memory, address, incoming: Mutex::new(incoming) }))
     }
 
-    /// Counts the heads in what is read from `stream`.
-    pub fn counted<S>(&self, stream: S) -> HeadsCounted<S> {
-        HeadsCounted { stream, heads: self.clone() }
+    /// Counts the heads in what is read from `stream`, which holds its slot.
+    pub fn counted<S, P>(&self, stream: S, place: P) -> HeadsCounted<S, P> {
+        HeadsCounted { stream, heads: self.clone(), _place: place }
     }
 
     /// The head of a request that begins.
@@ -260,7 +261,7 @@ fn bytes_of(request: &Request<Incoming>) -> usize {
     of_path + of_headers.sum::<usize>()
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for HeadsCounted<S> {
+impl<S: AsyncRead + Unpin, P: Unpin> AsyncRead for HeadsCounted<S, P> {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = out.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(context, out))?;
@@ -269,7 +270,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for HeadsCounted<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for HeadsCounted<S> {
+impl<S: AsyncWrite + Unpin, P: Unpin> AsyncWrite for HeadsCounted<S, P> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(context, bytes)
     }
