@@ -25,7 +25,9 @@ fn run(data: &[u8]) {
         assert_eq!(protobuf::encode(message, &again), bytes, "encode after decode is the identity");
         let text = json::encode(&with_type(object.clone(), &envelope));
         assert_eq!(kinds::seal_text(&text), kinds::seal(&with_type(object.clone(), &envelope)), "a text is its value");
-        assert_eq!(json::decode(&json::encode(&object)), Ok(object), "what protobuf holds is JSON");
+        // Texts of JSON in it may have whole doubles, which become integers, as in Go.
+        let once = json::decode(&text).expect("what protobuf holds is JSON");
+        assert_eq!(json::decode(&json::encode(&once)), Ok(once), "decode after encode is the identity");
     }
 }
 
