@@ -81,7 +81,7 @@ const HEADS_SHARE: usize = 16;
 const CONNECTIONS_SHARE: usize = 2;
 /// What a connection over TLS takes with a watch, or with a short body that does not end, in bytes, about: 40 KiB and 140.
 /// Measured with thousands.
-const CONNECTION_BYTES: usize = 64 << 10;
+const CONNECTION_BYTES: usize = 96 << 10;
 /// For requests in flight and answers that are built as a whole; as much again for the objects that
 /// requests are checked against, and for decoding what webhooks answer.
 const WORK_SHARE: usize = 4;

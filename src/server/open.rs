@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn there_are_as_many_as_memory_has_room_for() {
         let places_max = |wanted| OpenConnections::new(wanted, Arc::new(Memory::new(96 << 20))).places_max;
-        assert_eq!((places_max(700), places_max(usize::MAX)), (700, 768));
+        assert_eq!((places_max(500), places_max(usize::MAX)), (500, 512));
     }
 
     #[tokio::test(start_paused = true)]
