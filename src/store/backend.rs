@@ -187,6 +187,16 @@ pub trait Store: Send + Sync {
         Duration::ZERO
     }
 
+    /// Notes that `revision` was the newest one so long ago. Not for a database that is gone with the process.
+    async fn note_time(&self, _revision: Revision, _age: Duration) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// The noted revisions that are not compacted yet, in rising order, and how long ago each was the newest.
+    async fn noted_times(&self) -> Result<Vec<(Revision, Duration)>, StoreError> {
+        Ok(Vec::new())
+    }
+
     /// Removes superseded rows up to `to`, a bounded number per call; true while there is more to do.
     async fn compact(&self, to: Revision) -> Result<bool, StoreError>;
 

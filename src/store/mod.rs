@@ -33,8 +33,10 @@
 //! - The event of a change is encoded once for all watches of the same form (`forms`), and kept while the change is one
 //!   of the newest. So is what selectors see of its states; and whether it redefines a kind is found out once
 //!   (`findings`).
-//! - Compaction removes, in small steps between writes, rows superseded more than five minutes ago. Older watches and
-//!   tokens get 410. Free space beyond a quarter of the file is returned to the system (`auto_vacuum = INCREMENTAL`).
+//! - Compaction removes, in small steps between writes, rows superseded more than five minutes ago. Which revision was
+//!   the newest at which time is noted twice a minute, or they would stay if the server were restarted more often than
+//!   that. Older watches and tokens get 410. Free space beyond a quarter of the file is returned to the system
+//!   (`auto_vacuum = INCREMENTAL`).
 //! - A batch is decided on the state of the view, if that has the collections it touches (`View::foresee`), and is then
 //!   one message that begins, writes and commits. It has a condition: nothing is written unless the newest revision of
 //!   the database is the view's. Otherwise the batch is started again, and the state that it depends on is read.

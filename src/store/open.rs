@@ -64,7 +64,7 @@ async fn serve(
     config: &Config,
 ) -> Result<Database, StoreError> {
     let database = Database::of(store, in_memory, location, config).await?;
-    let found = (database.revision(), database.store().age());
+    let found = compact::found(&database).await?;
     database.spawn(compact::run(database.downgrade(), config.history, found, config.clock.clone()));
     if *location != Location::Memory {
         database.spawn(give_back(database.downgrade(), Arc::clone(&config.memory)));

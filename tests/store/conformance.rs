@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use kubeskiff::memory::Memory;
@@ -104,6 +104,7 @@ conformance! {
         an_earlier_state_is_rebuilt_from_memory_and_from_the_log,
         a_restart_keeps_everything,
         compaction_keeps_what_is_live_and_what_can_still_be_read,
+        history_is_compacted_though_no_process_runs_for_that_long,
         the_first_value_under_a_name_stays,
         a_collection_that_is_loaded_amid_writes_misses_none,
         a_collection_that_memory_can_not_hold_is_not_loaded,
@@ -578,6 +579,31 @@ async fn history_is_compacted_by_itself_after_a_while(database: Database) {
     tokio::time::timeout(Duration::from_secs(30), compacted).await.expect("it is compacted");
     assert_eq!(expired(storage.snapshot(&crontabs(), At::Exact(first)).await), second);
     assert_eq!(newest(&storage).await.len(), 1);
+}
+
+async fn history_is_compacted_though_no_process_runs_for_that_long(database: Database) {
+    const HISTORY: Duration = Duration::from_millis(1_500);
+    let storage = database.open_with_history(HISTORY).await;
+    let first = write(&storage, put("a", "1", &[])).await;
+    let second = write(&storage, put("a", "2", &[])).await;
+    tokio::time::sleep(HISTORY / 3).await;
+    storage.close().await;
+
+    let begun = Instant::now();
+    let compacted = async {
+        loop {
+            // Each writes, so the database is never older than this process.
+            let storage = database.open_with_history(HISTORY).await;
+            write(&storage, put("b", "1", &[])).await;
+            tokio::time::sleep(HISTORY / 5).await;
+            if storage.compacted(&crontabs()) >= second {
+                return expired(storage.snapshot(&crontabs(), At::Exact(first)).await);
+            }
+            storage.close().await;
+        }
+    };
+    let compacted = tokio::time::timeout(Duration::from_secs(60), compacted).await.expect("it is compacted");
+    assert!(compacted >= second && begun.elapsed() >= HISTORY / 2);
 }
 
 async fn a_state_that_is_kept_for_pages_goes_with_its_revision(database: Database) {

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
 use kubeskiff::memory::Memory;
-use kubeskiff::store::{Config, Durability, Guard, Location, Storage, StoreError};
+use kubeskiff::store::{Config, Durability, Guard, Location, Storage, StoreError, copy};
 
 use super::{Database, Folder, crontabs, delete, newest, put, write};
 
@@ -103,6 +103,36 @@ async fn what_was_there_before_a_start_is_as_old_as_its_file() {
         }
     };
     tokio::time::timeout(Duration::from_secs(30), compacted).await.expect("it is compacted");
+}
+
+#[tokio::test]
+async fn a_file_of_the_first_schema_is_migrated_and_restored() {
+    let folder = Folder::new("first-schema");
+    let storage = in_file(&folder).await;
+    let revision = write(&storage, put("a", "1", &[])).await;
+    storage.close().await;
+
+    use sqlx::ConnectOptions as _;
+    let path = folder.path().join("state.db");
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&path);
+    let mut connection = options.connect().await.expect("it opens");
+    for statement in ["DROP TABLE revision_times", "PRAGMA user_version = 1"] {
+        sqlx::query(statement).execute(&mut connection).await.expect("it is done");
+    }
+    sqlx::Connection::close(connection).await.expect("it closes");
+
+    let restored = Folder::new("first-schema-restored");
+    let location = Location::File(restored.path().join("state.db"));
+    copy::restore(&location, &path, 0).await.expect("it is restored");
+    for folder in [&folder, &restored] {
+        let storage = in_file(folder).await;
+        assert_eq!(storage.revision(&crontabs()), revision);
+        write(&storage, put("a", "2", &[])).await;
+        assert_eq!(newest(&storage).await.len(), 1);
+        storage.close().await;
+        let location = Location::File(folder.path().join("state.db"));
+        assert_eq!(copy::check(&location).await.expect("it is there"), Vec::<String>::new());
+    }
 }
 
 /// A batch of 64 writes, and the statements that it took.

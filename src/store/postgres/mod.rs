@@ -415,6 +415,29 @@ impl Store for Postgres {
         self.fetch(expired, |row| Ok((read_collection(row, 0)?, row.text(1)?, read_revision(row, 2)?))).await
     }
 
+    async fn note_time(&self, revision: Revision, age: Duration) -> Result<(), StoreError> {
+        let noted = sqlx::query(
+            "INSERT INTO revision_times (resource_version, newest_at) \
+             VALUES ($1, clock_timestamp() - $2 * interval '1 millisecond') ON CONFLICT DO NOTHING",
+        );
+        let age_ms = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
+        noted.bind(revision.get()).bind(age_ms).execute(&self.reading).await?;
+        self.stats.count_commit();
+        Ok(())
+    }
+
+    async fn noted_times(&self) -> Result<Vec<(Revision, Duration)>, StoreError> {
+        // By the database's clock. What was noted before it was set back is new.
+        let noted = sqlx::query(
+            "SELECT resource_version, \
+             greatest(0, extract(epoch FROM clock_timestamp() - newest_at) * 1000)::bigint \
+             FROM revision_times WHERE resource_version > (SELECT compacted_revision FROM compaction) \
+             ORDER BY resource_version",
+        );
+        let age = |ms: i64| Duration::from_millis(ms.unsigned_abs());
+        self.fetch(noted, |row| Ok((read_revision(row, 0)?, age(read_number(row, 1)?)))).await
+    }
+
     async fn compact(&self, to: Revision) -> Result<bool, StoreError> {
         let mut transaction = self.reading.begin().await?;
         // A process that finds the row locked leaves the work to the holder of the lock.
@@ -438,6 +461,8 @@ impl Store for Postgres {
         deletions.bind(from).bind(until).bind(DELETE).execute(&mut *transaction).await?;
         let compacted = sqlx::query("UPDATE compaction SET compacted_revision = $1");
         compacted.bind(until).execute(&mut *transaction).await?;
+        let noted = sqlx::query("DELETE FROM revision_times WHERE resource_version <= $1");
+        noted.bind(until).execute(&mut *transaction).await?;
         transaction.commit().await?;
         self.stats.count_commit();
         Ok(until < to.get())

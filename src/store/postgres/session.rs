@@ -12,9 +12,10 @@ use super::super::backend::Stats;
 use super::super::rows::read_number;
 
 /// The migrations, in order; `schema_version` is the number of those that were applied.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     include_str!("../../../migrations/postgres/0001_log.sql"),
     include_str!("../../../migrations/postgres/0002_one_message.sql"),
+    include_str!("../../../migrations/postgres/0003_times.sql"),
 ];
 /// The key of the advisory lock that a process takes while it migrates: "skiff" in ASCII.
 const MIGRATION_LOCK: i64 = 0x73_6b_69_66_66;

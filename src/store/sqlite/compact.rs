@@ -1,10 +1,14 @@
 //! Compaction in SQLite, in steps that writes wait for: superseded rows are removed, then free pages are returned to
 //! the system.
 
+use std::time::Duration;
+
+use jiff::Timestamp;
+
 use crate::meta::Revision;
 
 use super::super::StoreError;
-use super::super::rows::DELETE;
+use super::super::rows::{DELETE, read_number, read_revision};
 use super::connection::CountedConnection;
 
 /// How many revisions one step of compaction covers: writes wait for a step.
@@ -12,6 +16,7 @@ const COMPACT_STEP: i64 = 256;
 /// How many free pages a file keeps at least, and as which share of its size: the others are returned to the system.
 const FREE_PAGES_MIN: i64 = 1_024;
 const FREE_SHARE: i64 = 4;
+
 /// Removes the rows that were superseded by the next revisions up to `to`; true while there is more to do.
 pub async fn step(connection: &mut CountedConnection, to: Revision) -> Result<bool, StoreError> {
     connection.begin(sqlx::query("BEGIN IMMEDIATE")).await?;
@@ -31,8 +36,37 @@ pub async fn step(connection: &mut CountedConnection, to: Revision) -> Result<bo
         sqlx::query("DELETE FROM changes WHERE resource_version > ? AND resource_version <= ? AND operation = ?");
     connection.execute(deletions.bind(from).bind(until).bind(DELETE)).await?;
     connection.execute(sqlx::query("UPDATE meta SET compacted_revision = ?").bind(until)).await?;
+    connection.execute(sqlx::query("DELETE FROM revision_times WHERE resource_version <= ?").bind(until)).await?;
     connection.commit(sqlx::query("COMMIT")).await?;
     Ok(until < to.get())
+}
+
+/// [`Store::note_time`](super::Store::note_time) by the clock of this machine.
+pub async fn note_time(
+    connection: &mut CountedConnection,
+    revision: Revision,
+    age: Duration,
+) -> Result<(), StoreError> {
+    connection.roll_back().await;
+    let age_ms = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
+    let noted = sqlx::query("INSERT OR IGNORE INTO revision_times (resource_version, at_ms) VALUES (?, ?)");
+    let noted = noted.bind(revision.get()).bind(now_ms().saturating_sub(age_ms));
+    connection.execute(noted).await.map(drop)
+}
+
+/// [`Store::noted_times`](super::Store::noted_times). What was noted before the clock was set back is new.
+pub async fn noted_times(connection: &mut CountedConnection) -> Result<Vec<(Revision, Duration)>, StoreError> {
+    let noted = sqlx::query(
+        "SELECT resource_version, at_ms FROM revision_times \
+         WHERE resource_version > (SELECT compacted_revision FROM meta) ORDER BY resource_version",
+    );
+    let now_ms = now_ms();
+    let age = |at_ms| Duration::from_millis(now_ms.saturating_sub(at_ms).max(0).unsigned_abs());
+    connection.fetch(noted, |row| Ok((read_revision(row, 0)?, age(read_number(row, 1)?)))).await
+}
+
+fn now_ms() -> i64 {
+    Timestamp::now().as_millisecond()
 }
 
 /// Shortens the file by a few of its free pages; true while there are many left. Some stay: the next writes need them.

@@ -57,7 +57,10 @@ pub(super) use files::{Files, open_private};
 use peers::Peers;
 
 /// The migrations, in order; `user_version` is the number of those that were applied.
-pub(super) const MIGRATIONS: [&str; 1] = [include_str!("../../../migrations/sqlite/0001_log.sql")];
+pub(super) const MIGRATIONS: [&str; 2] = [
+    include_str!("../../../migrations/sqlite/0001_log.sql"),
+    include_str!("../../../migrations/sqlite/0002_times.sql"),
+];
 
 /// The revision of a database without changes.
 const FIRST_REVISION: i64 = 2;
@@ -469,6 +472,18 @@ impl Store for Sqlite {
 
     fn age(&self) -> Duration {
         self.age
+    }
+
+    async fn note_time(&self, revision: Revision, age: Duration) -> Result<(), StoreError> {
+        let mut connection = self.writing().await?;
+        compact::note_time(&mut connection, revision, age).await?;
+        self.stats.count_commit();
+        Ok(())
+    }
+
+    async fn noted_times(&self) -> Result<Vec<(Revision, Duration)>, StoreError> {
+        let mut connection = self.writing().await?;
+        compact::noted_times(&mut connection).await
     }
 
     async fn compact(&self, to: Revision) -> Result<bool, StoreError> {
