@@ -107,7 +107,7 @@ async fn handle(State(answers): State<Arc<Answers>>, request: Request) -> Respon
                 parts: parts.into_iter(),
                 end,
                 begun: Instant::now(),
-                until: time_out(&uri).map(|time_out| Instant::now() + time_out),
+                until: time_out(&uri).and_then(|time_out| Instant::now().checked_add(time_out)),
                 at_once: answers.at_once,
                 stopping: head.extensions.get::<Stopping>().cloned(),
             };
@@ -176,8 +176,10 @@ impl Played {
 
     /// Waits until so long after the start, unless everything is sent at once.
     async fn sleep_until(&self, after: Duration) {
-        if !self.at_once {
-            sleep_until(self.begun + after).await;
+        match self.begun.checked_add(after) {
+            _ if self.at_once => {}
+            Some(until) => sleep_until(until).await,
+            None => std::future::pending().await,
         }
     }
 

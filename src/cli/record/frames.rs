@@ -2,6 +2,7 @@
 //! forwarded as it was.
 
 use bytes::{Bytes, BytesMut};
+use memchr::memchr;
 
 /// The length of the prefix of an event in protobuf.
 const LENGTH_BYTES: usize = 4;
@@ -35,11 +36,13 @@ impl StreamFraming {
 pub struct Splitter {
     form: StreamFraming,
     rest: BytesMut,
+    /// How many bytes at the beginning of the rest have no line break.
+    searched: usize,
 }
 
 impl Splitter {
     pub fn new(form: StreamFraming) -> Self {
-        Splitter { form, rest: BytesMut::new() }
+        Splitter { form, rest: BytesMut::new(), searched: 0 }
     }
 
     pub fn push(&mut self, bytes: &[u8]) {
@@ -49,7 +52,11 @@ impl Splitter {
     /// The next complete part.
     pub fn next(&mut self) -> Option<Bytes> {
         let length = match self.form {
-            StreamFraming::Lines => self.rest.iter().position(|byte| *byte == b'\n').map(|end| end + 1),
+            StreamFraming::Lines => {
+                let found = memchr(b'\n', &self.rest[self.searched..]).map(|end| self.searched + end + 1);
+                self.searched = if found.is_some() { 0 } else { self.rest.len() };
+                found
+            }
             StreamFraming::Lengths => self.rest.first_chunk::<LENGTH_BYTES>().map(|length| {
                 LENGTH_BYTES.saturating_add(usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX))
             }),
@@ -57,11 +64,13 @@ impl Splitter {
         };
         let whole = length.filter(|length| (1..=self.rest.len()).contains(length));
         let length = whole.or_else(|| (self.rest.len() > PART_BYTES_MAX).then_some(self.rest.len()))?;
+        self.searched = 0;
         Some(self.rest.split_to(length).freeze())
     }
 
     /// The incomplete part at the end; `None` if there is none.
     pub fn rest(&mut self) -> Option<Bytes> {
+        self.searched = 0;
         (!self.rest.is_empty()).then(|| self.rest.split().freeze())
     }
 }

@@ -83,8 +83,14 @@ impl Sensitive {
         }
         match self {
             Sensitive::Secrets => {
-                mask_each(object.get_mut("data"), MASK_BASE64);
-                mask_each(object.get_mut("stringData"), MASK);
+                // A name in another case, or a value that is not a map, is sent by mistake, and is secret all the same.
+                for (name, value) in object.as_object_mut().into_iter().flat_map(|fields| fields.iter_mut()) {
+                    if name.eq_ignore_ascii_case("data") {
+                        mask_each(value, MASK_BASE64);
+                    } else if name.eq_ignore_ascii_case("stringData") {
+                        mask_each(value, MASK);
+                    }
+                }
             }
             Sensitive::Tokens => {
                 for path in [["status", "token"], ["spec", "token"]] {
@@ -97,13 +103,14 @@ impl Sensitive {
     }
 }
 
-/// Masks the values of a map, except for those that a patch removes.
-fn mask_each(fields: Option<&mut Value>, mask: &str) {
-    let fields = fields.and_then(Value::as_object_mut);
-    for (_, value) in fields.into_iter().flat_map(|fields| fields.iter_mut()) {
-        if !value.is_null() {
-            *value = Value::from(mask);
+/// Masks the values of a map, except for those that a patch removes; or all of another value.
+fn mask_each(fields: &mut Value, mask: &str) {
+    match fields {
+        Value::Object(fields) => {
+            let values = fields.iter_mut().map(|(_, value)| value).filter(|value| !value.is_null());
+            values.for_each(|value| *value = Value::from(mask));
         }
+        other => mask_all(other),
     }
 }
 
@@ -144,6 +151,7 @@ mod tests {
             &format!(r#"{{"object":{secret},"type":"ADDED"}}"#),
             &format!(r#"{{"object":{masked},"type":"ADDED"}}"#),
         );
+        check(SECRET, r#"{"DATA":{"a":"eA=="},"data":"eA=="}"#, r#"{"DATA":{"a":"bWFza2Vk"},"data":"masked"}"#);
         check(SECRET, "data: {a: eA==, b: null}\n", r#"{"data":{"a":"bWFza2Vk","b":null}}"#);
         let applied = format!(r#"{{"metadata":{{"annotations":{{"{LAST_APPLIED}":"{{}}"}}}}}}"#);
         check(SECRET, &applied, &applied.replace("\"{}\"", "\"masked\""));
