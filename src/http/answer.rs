@@ -15,6 +15,7 @@ use crate::meta::Status;
 use crate::registry::{WARNING_CHARACTERS_MAX, WARNINGS_CHARACTERS_MAX};
 use crate::store::TakenBack;
 use crate::value::{Value, json, yaml};
+use crate::webhook::patience;
 
 use super::around::around;
 use super::document_cache::CachedDocument;
@@ -160,8 +161,11 @@ pub(super) fn text(exchange: &Exchange, code: u16, text: impl Into<String>) -> R
     response
 }
 
-/// The answer if it can't be decided whether the request is allowed.
+/// The answer if it can't be decided whether the request is allowed: 429 if too many wait for the webhook that decides.
 pub(super) fn failed_authorization(exchange: &Exchange, why: &str) -> Response<Body> {
+    if why == patience::CROWDED {
+        return status(exchange, &Status::too_many_requests(why, 1));
+    }
     text(exchange, 500, path::internal_error(&exchange.uri, why))
 }
 
@@ -363,6 +367,14 @@ mod tests {
             answer.headers().contains_key(header::CONTENT_ENCODING)
         };
         assert_eq!([0, 1].map(|more| is_compressed(GZIP_THRESHOLD_BYTES + more)), [false, true]);
+    }
+
+    #[test]
+    fn who_finds_too_many_waiting_for_the_authorizer_tries_again() {
+        let (exchange, _) = Exchange::read(axum::http::Request::new(Body::empty()));
+        let answers = [patience::CROWDED, "it hangs"].map(|why| failed_authorization(&exchange, why));
+        let told = answers.each_ref().map(|answer| answer.headers().contains_key(header::RETRY_AFTER));
+        assert_eq!((answers.map(|answer| answer.status().as_u16()), told), ([429, 500], [true, false]));
     }
 
     #[test]
