@@ -98,6 +98,11 @@ pub trait Authorizer: Send + Sync {
     /// The rules for a user in a namespace, as far as they are known.
     fn rules_for(&self, user: &UserInfo, namespace: &str) -> Rules;
 
+    /// How many bytes these rules take in memory while they are listed, about.
+    fn rules_bytes(&self, _user: &UserInfo, _namespace: &str) -> usize {
+        0
+    }
+
     /// Loads the current state; later decisions are based on it.
     ///
     /// # Errors

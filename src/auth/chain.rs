@@ -67,6 +67,10 @@ impl Authorizer for Chain {
         Rules { error: aggregate(errors), ..all }
     }
 
+    fn rules_bytes(&self, user: &UserInfo, namespace: &str) -> usize {
+        self.members.iter().map(|member| member.authorizer.rules_bytes(user, namespace)).sum()
+    }
+
     async fn refresh(&self) -> Result<(), Status> {
         for member in &self.members {
             member.authorizer.refresh().await?;

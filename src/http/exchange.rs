@@ -210,6 +210,13 @@ impl Exchange {
         Ok(())
     }
 
+    /// The same in place of what was reserved before, of which nothing is needed any more: what a user may have at most
+    /// must be free for it.
+    pub async fn reserve_instead(&self, memory: &Memory, bytes: usize) -> Result<(), Status> {
+        drop(self.reserved_for_answer(0));
+        self.reserve_answer(memory, bytes).await
+    }
+
     /// Keeps memory reserved until the request is answered.
     pub fn hold(&self, reserved: Reservation) {
         self.reserved.lock().unwrap_or_else(PoisonError::into_inner).push(reserved);
@@ -408,6 +415,18 @@ mod tests {
         assert!(first.iter_mut().all(|reading| reading.now_or_never().is_none()));
         let refused = jane.read_body(&memory, stalled(100_000)).await.expect_err("there is no memory for it");
         assert_eq!(refused, no_memory());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_may_have_all_that_its_user_may_have() {
+        let memory = Memory::new(64 << 20);
+        let jane = exchange_of("jane");
+        jane.read_body(&memory, Body::from(vec![b' '; 10_000])).await.expect("there is memory for it");
+        // More than half of what requests have.
+        let bytes = 15 << 20;
+        assert_eq!(jane.reserve_answer(&memory, bytes).await, Err(no_memory()), "beside the body");
+        assert_eq!(jane.reserve_instead(&memory, bytes).await, Ok(()));
+        assert_eq!(jane.reserve_instead(&memory, 64 << 20).await, Err(no_memory()), "more than an answer may have");
     }
 
     #[test]

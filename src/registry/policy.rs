@@ -278,6 +278,10 @@ impl Authorizer for StoredPolicy {
         self.current().rules_for(user, namespace)
     }
 
+    fn rules_bytes(&self, user: &UserInfo, namespace: &str) -> usize {
+        self.current().rules_bytes(user, namespace)
+    }
+
     async fn refresh(&self) -> Result<(), Status> {
         let now = self.snapshots().await?;
         if self.is_seen(&now) || self.is_being_loaded(&now) {

@@ -3,6 +3,8 @@
 //! The authorizer decides who may do what, the token authenticator whose token it is. Admission runs as for stored
 //! objects, except policies.
 
+use futures_util::future::BoxFuture;
+
 use super::decode::decode_object;
 use super::{CreateRequest, Registry, Target, Warnings, asked_selectors};
 use crate::auth::{
@@ -17,11 +19,15 @@ use crate::value::{Map, Value, json};
 use crate::write::metadata::{ensure_namespace, wipe_system_fields};
 
 const ACCESS_GROUP: &str = "authorization.k8s.io";
+/// Rules of so many bytes are listed without waiting for memory.
+const FREE_RULES_BYTES: usize = 128 << 10;
 
 /// The authorizer and token authenticator that answer reviews.
 pub struct Reviewers<'a> {
     pub authorizer: &'a dyn Authorizer,
     pub tokens: &'a Tokens,
+    /// Reserves memory for an answer of so many bytes.
+    pub reserve: &'a (dyn Fn(usize) -> BoxFuture<'a, Result<(), Status>> + Sync),
 }
 
 impl Registry {
@@ -61,6 +67,10 @@ impl Registry {
             }
             Review::SelfSubjectRules => {
                 let namespace = object.str_at(&["spec", "namespace"]);
+                let bytes = reviewers.authorizer.rules_bytes(user, namespace);
+                if bytes > FREE_RULES_BYTES {
+                    (reviewers.reserve)(bytes).await?;
+                }
                 let mut answered = question(target, object! {}, rules_for(user, namespace, reviewers.authorizer));
                 answered.make_object().insert("spec", object! {});
                 return Ok(answered);

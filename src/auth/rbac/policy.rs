@@ -316,6 +316,18 @@ impl RbacPolicy {
         rules
     }
 
+    /// How many bytes [`RbacPolicy::rules_for`] takes in memory until it is sent, about.
+    pub fn rules_bytes(&self, user: &UserInfo, namespace: &str) -> usize {
+        let (mut room, mut bytes) = (RULES_BYTES_MAX, 0);
+        for rule in self.grants(user, namespace).filter_map(|grant| grant.rules).flatten() {
+            work::bytes(rule.bytes());
+            let Some(left) = room.checked_sub(rule.bytes()) else { break };
+            room = left;
+            bytes += rule.listed_bytes();
+        }
+        bytes
+    }
+
     /// The rules that hold for a user in a namespace, those of each role once, and the errors for missing roles.
     pub(super) fn own_rules(&self, user: &UserInfo, namespace: &str) -> (Vec<&PolicyRule>, Vec<String>) {
         let (mut own, mut missing, mut seen) = (Vec::new(), Vec::new(), SeenRoles::default());
@@ -516,6 +528,8 @@ mod tests {
             assert_eq!(decision, Decision::NO_OPINION);
             assert_eq!(policy.own_rules(&jane, "n").0.len(), TIMES);
             assert_eq!(policy.rules_for(&jane, "n").resource.len(), TIMES * bindings, "as Kubernetes lists them");
+            let bytes = policy.rules_bytes(&jane, "n") / (TIMES * bindings);
+            assert!((500..2_000).contains(&bytes), "{bytes} bytes a rule");
             steps
         };
         let (once, often) = (steps(1), steps(TIMES));

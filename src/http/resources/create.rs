@@ -2,6 +2,7 @@
 
 use axum::body::Body;
 use axum::http::Response;
+use futures_util::FutureExt as _;
 
 use crate::kinds::{Action, Review};
 use crate::meta::Status;
@@ -32,7 +33,8 @@ pub(super) async fn create(
     let mut warnings = exchange.warnings_of_object();
     let result = match review {
         Some(review) => {
-            let reviewers = Reviewers { authorizer: &*app.authorizer, tokens: &app.tokens };
+            let reserve = |bytes| exchange.reserve_instead(&app.registry.memory, bytes).boxed();
+            let reviewers = Reviewers { authorizer: &*app.authorizer, tokens: &app.tokens, reserve: &reserve };
             let reviewed = app.registry.review((target, review), &exchange.user, &request, &reviewers, &mut warnings);
             reviewed.await.map(AnswerContent::Value)
         }
