@@ -25,8 +25,12 @@ pub(super) const SHORT_PART_MAX: Duration = Duration::from_micros(200);
 const LOOKS_INLINE_MAX: u32 = 8;
 /// How long one request works before another one gets a turn.
 const SLICE: Duration = Duration::from_millis(50);
-/// How long to sleep so that another thread can take over the other tasks of this one.
+/// How long to sleep so that another thread can take over the other tasks of this one: at first, and at most. On a busy
+/// machine it takes longer to be woken.
 const HAND_OVER_PAUSE: Duration = Duration::from_micros(100);
+const HAND_OVER_PAUSE_MAX: Duration = Duration::from_millis(1);
+/// How long work goes on at most before it tries again to hand them over.
+const HAND_OVER_EVERY_MAX: Duration = Duration::from_millis(32);
 /// How long the server's own background work waits for the answer of a service.
 const BACKGROUND_WAIT_MAX: Duration = Duration::from_secs(30);
 
@@ -58,14 +62,23 @@ pub(super) struct Background {
 struct WorkStretch {
     begun: Instant,
     looks: u32,
-    /// When to try next to hand over the thread's other tasks, and the interval after that.
-    hand_over: (Instant, Duration),
+    hand_over: HandOver,
+}
+
+/// The next try to hand over a thread's other tasks.
+struct HandOver {
+    due: Instant,
+    /// The pause that it takes.
+    pause: Duration,
+    /// From there to the one after it.
+    interval: Duration,
 }
 
 impl WorkStretch {
     fn begin() -> Self {
         let now = Instant::now();
-        WorkStretch { begun: now, looks: 0, hand_over: (now, INLINE_MAX) }
+        let hand_over = HandOver { due: now, pause: HAND_OVER_PAUSE, interval: INLINE_MAX };
+        WorkStretch { begun: now, looks: 0, hand_over }
     }
 
     fn is_long(&self, now: Instant) -> bool {
@@ -74,12 +87,16 @@ impl WorkStretch {
     }
 
     /// Lets another thread take over the sockets and tasks of this one. That may not happen at
-    /// once, so it is retried at growing intervals.
+    /// once, so it is retried at growing intervals, which have a bound: those tasks wait.
     fn hand_over(&mut self, now: Instant) {
-        let (due, interval) = self.hand_over;
+        let HandOver { due, pause, interval } = self.hand_over;
         if now >= due {
-            leave_thread();
-            self.hand_over = (now + interval, interval * 4);
+            leave_thread_for(pause);
+            self.hand_over = HandOver {
+                due: now + interval,
+                pause: (pause * 2).min(HAND_OVER_PAUSE_MAX),
+                interval: (interval * 4).min(HAND_OVER_EVERY_MAX),
+            };
         }
     }
 }
@@ -270,7 +287,11 @@ fn may_hold_thread() -> Result<(), Ended> {
 
 /// Gives another thread time to take over the other tasks of this one.
 pub(super) fn leave_thread() {
-    on_blocking_thread(|| thread::sleep(HAND_OVER_PAUSE));
+    leave_thread_for(HAND_OVER_PAUSE);
+}
+
+fn leave_thread_for(pause: Duration) {
+    on_blocking_thread(|| thread::sleep(pause));
 }
 
 /// Runs a blocking function; if this is a thread of the runtime, another thread takes its place.
