@@ -7,7 +7,8 @@
 //!
 //! The budget is `--memory-limit`, or what the system gives the process: a quarter for objects that are cached for
 //! reads, a quarter for requests in flight and for answers that are built as a whole, another quarter for the objects
-//! that requests are checked against, a thirty-second for bodies that are being read, half for watches, and an eighth
+//! that requests are checked against, another for what controllers have decoded, of which a namespace has at most half, a
+//! thirty-second for bodies that are being read, half for watches, and an eighth
 //! each for changes and for former states that their clients have not read, for the references to owners that the
 //! garbage collector follows, for the roles and bindings that are in force, for admission policies, for what nodes need, and for objects in the forms that clients
 //! get. The shares add up to more than the budget, as they are never all used up. Each control plane beside the main
@@ -21,7 +22,8 @@
 //! read and decoded as the body of a request is, and each webhook has its share. There is one pool for bodies that are
 //! being read, one for the work on them, one for the objects that they are checked against, one for parts of large
 //! collections that are listed (whose reader may then wait for the work on its answer), and one for decoding what
-//! webhooks answer, so that nothing that waits for memory holds what others wait for.
+//! webhooks answer, so that no request that waits for memory holds what others wait for. A controller that writes waits
+//! for work while it holds what it has decoded, which no request needs.
 //!
 //! Beside the estimates, the memory that the process really uses counts: near the limit, one request begins at a time,
 //! the view drops the objects that nobody watches, and compiled schemas that were not used for longest are dropped. At
@@ -79,12 +81,16 @@ const BODIES_SHARE: usize = 32;
 const HEADS_SHARE: usize = 16;
 /// For open connections.
 const CONNECTIONS_SHARE: usize = 2;
-/// What a connection over TLS takes with a watch, or with a short body that does not end, in bytes, about: 40 KiB and 140.
-/// Measured with thousands.
+/// What a connection over TLS takes, in bytes, about: between 40 KiB with a watch, and 140 with a short body that does not
+/// end. Measured with thousands: of the latter, as many as there may be have three quarters of the limit.
 const CONNECTION_BYTES: usize = 96 << 10;
 /// For requests in flight and answers that are built as a whole; as much again for the objects that
 /// requests are checked against, and for decoding what webhooks answer.
 const WORK_SHARE: usize = 4;
+/// For the objects that controllers have decoded to reconcile keys.
+const RECONCILED_SHARE: usize = 4;
+/// What a decoded value takes beside its text, in bytes, with its name or its place in a list.
+const DECODED_VALUE_BYTES: usize = 64;
 /// For watches.
 const WATCHES_SHARE: usize = 2;
 /// For changes that slow clients of watches have not read.
@@ -147,6 +153,7 @@ pub struct Memory {
     listed: RequestPool,
     parts: RequestPool,
     answered: RequestPool,
+    reconciled: FairPool,
     watches: FairPool,
     changes: FairPool,
     store: Arc<Room>,
@@ -199,6 +206,7 @@ impl Memory {
             listed: RequestPool::new(limit_bytes / WORK_SHARE),
             parts: RequestPool::new(limit_bytes / PARTS_SHARE),
             answered: RequestPool::new(limit_bytes / WORK_SHARE),
+            reconciled: FairPool::new(limit_bytes / RECONCILED_SHARE / UNIT_BYTES),
             watches: FairPool::new(limit_bytes / WATCHES_SHARE / UNIT_BYTES),
             changes: FairPool::new(limit_bytes / CHANGES_SHARE / UNIT_BYTES),
             stores_beside: Room::within(&store, beside_bytes),
@@ -360,6 +368,18 @@ impl Memory {
         self.within(&self.answered, Some(webhook), work_bytes(body)).await
     }
 
+    /// Reserves memory for objects of a namespace that a controller has decoded, within `time`. More than the share of a
+    /// namespace takes all of it.
+    pub async fn for_reconciled(&self, namespace: &str, bytes: usize, time: Duration) -> Result<Reservation, Full> {
+        let taken = self.reconciled.take(Some(namespace), units_for(bytes), Instant::now() + time);
+        taken.await.map(Reservation).ok_or(Full)
+    }
+
+    /// Reserves memory for a write that a controller makes, which changes an object that is stored as `before`.
+    pub async fn for_work_of(&self, user: &str, body: &[u8], before: &[u8]) -> Result<Reservation, Full> {
+        self.within(&self.work, Some(user), work_bytes(body) + work_bytes(before)).await
+    }
+
     /// Reserves memory for the work of a request with its body and an object of `stored_bytes` in
     /// the database.
     pub async fn for_work_on(&self, user: Option<&str>, body: &[u8], stored_bytes: usize) -> Result<Reservation, Full> {
@@ -448,12 +468,21 @@ fn units_for(bytes: usize) -> u32 {
 /// The estimated memory of a request that decodes `body`, from its length and the number of values
 /// in it.
 fn work_bytes(body: &[u8]) -> usize {
+    body.len() * TEXT_COPIES + values_of(body) * VALUE_BYTES
+}
+
+/// How many bytes an object takes while it is decoded, about.
+pub fn decoded_bytes(text: &[u8]) -> usize {
+    text.len() + values_of(text) * DECODED_VALUE_BYTES
+}
+
+/// How many values are in a text, about.
+fn values_of(body: &[u8]) -> usize {
     // Chunks are short enough for a `u8` counter: so the compiler can compare many bytes at once.
     let begins =
         |byte: &u8| u8::from((*byte == b',') | (*byte == b':') | (*byte == b'{') | (*byte == b'[') | (*byte == b'\n'));
     let chunks = body.chunks(usize::from(u8::MAX));
-    let values: usize = chunks.map(|chunk| usize::from(chunk.iter().map(begins).sum::<u8>())).sum();
-    body.len() * TEXT_COPIES + values * VALUE_BYTES
+    chunks.map(|chunk| usize::from(chunk.iter().map(begins).sum::<u8>())).sum()
 }
 
 /// Why a text is not a memory limit.

@@ -26,6 +26,8 @@ const TYPE: &str = "kubernetes.io/service-account-token";
 const OF_TYPE: &[u8] = b"\"kubernetes.io/service-account-token\"";
 const NAME: &str = "kubernetes.io/service-account.name";
 const UID: &str = "kubernetes.io/service-account.uid";
+/// The maximum length of the name of an account.
+const ACCOUNT_BYTES_MAX: usize = 253;
 
 struct AccountTokens {
     client: Client,
@@ -111,7 +113,12 @@ impl AccountTokens {
             return account.map(gone).into_iter().collect();
         };
         let Some((account, uid)) = of_account(stored) else { return Vec::new() };
-        known.insert(Arc::clone(&change.key), (account, uid));
+        // No account has a longer name or uid.
+        if account.len().max(uid.len()) <= ACCOUNT_BYTES_MAX {
+            known.insert(Arc::clone(&change.key), (account, uid));
+        } else {
+            known.remove(&change.key);
+        }
         change.key.split_once('/').map(|(namespace, name)| Look::Secret([namespace, name]).key()).into_iter().collect()
     }
 

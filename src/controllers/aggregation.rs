@@ -9,12 +9,13 @@ use memchr::memmem;
 use tokio::time::Instant;
 
 use super::changes::{Controller, queue_all};
+use super::decoded;
 use super::identity::service_account;
 use super::queue::{Progress, Queue};
 use crate::kinds::RBAC_GROUP;
 use crate::kinds::default_roles::{Extent, cluster_roles};
-use crate::meta::Status;
 use crate::meta::selector::LabelSelector;
+use crate::meta::{OBJECT_BYTES_MAX, Status};
 use crate::object;
 use crate::registry::{FieldValidation, PatchRequest, PatchType, Registry, Subresource, Target, Warnings};
 use crate::store::{At, ChangeEvent, Collection, Moment, Snapshot, Stored};
@@ -57,10 +58,15 @@ impl Controller for Aggregation {
     }
 
     async fn reconcile(&self, name: &String) -> Result<Progress, Status> {
-        Ok(match aggregate(&self.registry, name).await? {
-            Some(_) => Progress::Waits,
-            None => Progress::Done,
-        })
+        match decoded::counted(&self.registry.memory, "", aggregate(&self.registry, name)).await {
+            Ok(Some(_)) => Ok(Progress::Waits),
+            Ok(None) => Ok(Progress::Done),
+            Err(status) if status == Status::too_large_to_store() => {
+                tracing::warn!(name, "a role selects more rules than it can have, they are not gathered");
+                Ok(Progress::Waits)
+            }
+            Err(status) => Err(status),
+        }
     }
 }
 
@@ -107,22 +113,25 @@ async fn aggregate(registry: &Arc<Registry>, name: &str) -> Result<Option<Gather
     let snapshot = snapshot.map_err(|_| Status::internal_error("the cluster roles can't be read"))?;
     let stored = snapshot.range(name, None).find(|stored| *stored.key == *name).filter(|stored| is_marked(stored));
     let Some(stored) = stored else { return Ok(None) };
+    decoded::begin(&stored.bytes).await?;
     let Some(role) = json::decode(&stored.bytes).ok().filter(|role| role.at(&["aggregationRule"]).is_some()) else {
         return Ok(None);
     };
     let mut rules = GatheredRules::of(name, &snapshot);
     for selectors in role.items_at(&["aggregationRule", "clusterRoleSelectors"]).chunks(SELECTORS_AT_ONCE) {
-        rules.add(selectors);
+        rules.add(selectors)?;
         let newest = registry.storage.get(&collection(), name).await;
         let newest = newest.map_err(|error| Status::internal_error(&error.to_string()))?;
         if newest.is_none_or(|newest| newest.revision != stored.revision) {
             return Ok(None);
         }
     }
-    if rules.rules == role.items_at(&["rules"]) {
+    if rules.are(role.items_at(&["rules"])) {
         return Ok(Some(Gathered::Unchanged));
     }
-    apply(registry, name, rules.rules).await.map(|()| Some(Gathered::Changed))
+    let (text, before) = (rules.text(), stored.bytes.clone());
+    drop((rules, role));
+    apply(registry, name, &text, &before).await.map(|()| Some(Gathered::Changed))
 }
 
 /// How many selectors are asked before it is seen whether the role is still the same.
@@ -130,9 +139,12 @@ const SELECTORS_AT_ONCE: usize = 100;
 
 /// The rules of the roles that selectors select.
 struct GatheredRules<'r> {
-    rules: Vec<Value>,
+    /// As JSON, which takes a tenth of what they take decoded.
+    rules: Vec<Arc<[u8]>>,
+    /// How many bytes these have.
+    bytes: usize,
     /// The rules and the selectors that were seen, as JSON.
-    known: HashSet<Vec<u8>>,
+    known: HashSet<Arc<[u8]>>,
     asked: HashSet<Vec<u8>>,
     /// The roles that no selector has selected.
     left: Vec<&'r Stored>,
@@ -143,12 +155,14 @@ impl<'r> GatheredRules<'r> {
     fn of(name: &str, roles: &'r Snapshot) -> Self {
         let parts = roles.range("", None).filter(|part| *part.key != *name);
         let left = parts.map(|part| &**part).collect();
-        GatheredRules { rules: Vec::new(), known: HashSet::new(), asked: HashSet::new(), left }
+        GatheredRules { rules: Vec::new(), bytes: 0, known: HashSet::new(), asked: HashSet::new(), left }
     }
 
     /// Adds the rules that these selectors select. Equal selectors are asked once, and each role is decoded once. A
     /// selector that can't be read selects nothing.
-    fn add(&mut self, selectors: &[Value]) {
+    ///
+    /// Errors: 500 if there are more than `OBJECT_BYTES_MAX` of them.
+    fn add(&mut self, selectors: &[Value]) -> Result<(), Status> {
         for selector in selectors {
             if !self.asked.insert(json::encode(selector)) {
                 continue;
@@ -160,29 +174,58 @@ impl<'r> GatheredRules<'r> {
             self.left = left;
             for part in selected {
                 let Ok(part) = json::decode(&part.bytes) else { continue };
-                let own = part.items_at(&["rules"]).iter();
-                self.rules.extend(own.filter(|rule| self.known.insert(json::encode(rule))).cloned());
+                for rule in part.items_at(&["rules"]) {
+                    self.add_rule(rule)?;
+                }
             }
         }
+        Ok(())
+    }
+
+    fn add_rule(&mut self, rule: &Value) -> Result<(), Status> {
+        let rule: Arc<[u8]> = json::encode(rule).into();
+        if self.known.insert(Arc::clone(&rule)) {
+            self.bytes += rule.len();
+            self.rules.push(rule);
+        }
+        if self.bytes > OBJECT_BYTES_MAX { Err(Status::too_large_to_store()) } else { Ok(()) }
+    }
+
+    /// Whether a role has these rules.
+    fn are(&self, rules: &[Value]) -> bool {
+        let pairs = self.rules.iter().zip(rules);
+        self.rules.len() == rules.len() && pairs.into_iter().all(|(own, rule)| **own == *json::encode(rule))
+    }
+
+    /// As a list in JSON.
+    fn text(&self) -> Vec<u8> {
+        let mut text = vec![b'['];
+        text.extend(self.rules.join(&b","[..]));
+        text.push(b']');
+        text
     }
 }
 
-async fn apply(registry: &Arc<Registry>, name: &str, rules: Vec<Value>) -> Result<(), Status> {
+/// Sets the rules, a list in JSON, of a role that is stored as `before`.
+async fn apply(registry: &Arc<Registry>, name: &str, rules: &[u8], before: &[u8]) -> Result<(), Status> {
     let resource = registry.resolve(RBAC_GROUP, PLURAL).await?.ok_or_else(Status::not_found_generic)?;
     let version = Arc::clone(resource.first());
     let (namespace, name) = (String::new(), name.to_owned());
-    let mut applied = object! {
+    let applied = object! {
         "apiVersion" => version.api_version(),
         "kind" => version.names.kind.as_str(),
         "metadata" => object! { "name" => name.as_str() },
     };
-    if !rules.is_empty() {
-        applied.make_object().insert("rules", Value::Array(rules));
+    let mut bytes = json::encode(&applied);
+    if rules != b"[]" {
+        bytes.pop();
+        bytes.extend([b",\"rules\":", rules, b"}"].concat());
     }
+    let _room = registry.memory.for_work_of(&service_account(NAME).name, &bytes, before).await?;
     let target = Target { resource, version, subresource: Subresource::Main, namespace, name };
     let request = PatchRequest {
         patch_type: PatchType::Apply,
-        bytes: json::encode(&applied).into(),
+        bytes: bytes.into(),
         field_validation: FieldValidation::Ignore,
         manager: NAME.to_owned(),
         force: true,
@@ -232,11 +275,32 @@ mod tests {
         }
         let roles = registry.storage.snapshot(&collection(), At::Newest).await.expect("the store works");
         let mut gathered = GatheredRules::of("whole", &roles);
-        gathered.add(&[read("matchLabels: {of: w}"), read("matchLabels: {of: x}"), read("matchLabels: {of: w}")]);
+        let selectors = ["w", "x", "w"].map(|label| read(&format!("matchLabels: {{of: {label}}}")));
+        assert_eq!(gathered.add(&selectors), Ok(()));
+        let rules = json::decode(&gathered.text()).expect("JSON");
+        let rules = rules.as_array().expect("a list");
+        assert!(gathered.are(rules) && !gathered.are(&rules[1..]));
         let names: Vec<&str> =
-            gathered.rules.iter().map(|rule| rule.items_at(&["resources"])[0].as_str().unwrap_or_default()).collect();
+            rules.iter().map(|rule| rule.items_at(&["resources"])[0].as_str().unwrap_or_default()).collect();
         assert_eq!(names, ["r0", "r1", "r2", "r3"]);
         assert_eq!(gathered.left.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn more_rules_than_a_role_can_have_are_not_gathered() {
+        let registry = fixture::registry().await;
+        let rule =
+            |part: usize, at: usize| read(&format!("{{resources: [r{part}-{at}], verbs: [{}]}}", "x".repeat(1_000)));
+        for at in 0..8 {
+            let mut role = part(&format!("part{at}"), "x", 0);
+            role.make_object().insert("rules", Value::Array((0..1_000).map(|rule_at| rule(at, rule_at)).collect()));
+            store(&registry, ROLES, &format!("part{at}"), &role).await;
+        }
+        store(&registry, ROLES, "whole", &whole("whole", "x", 1)).await;
+        let decoded = json::tally::decoded();
+        let refused = aggregate(&registry, "whole").await.expect_err("there are too many");
+        assert_eq!(refused.message, "etcdserver: request is too large");
+        assert_eq!(json::tally::decoded() - decoded, 8 + 1 + 5, "all labels, the role, and those with enough rules");
     }
 
     #[tokio::test]
@@ -250,7 +314,7 @@ mod tests {
         let (_, steps_to_decode) = work::counted(|| json::decode(&bytes).expect("JSON"));
         let (rules, steps) = work::counted(|| {
             let mut gathered = GatheredRules::of("whole", &roles);
-            selectors.chunks(SELECTORS_AT_ONCE).for_each(|selectors| gathered.add(selectors));
+            assert!(selectors.chunks(SELECTORS_AT_ONCE).all(|selectors| gathered.add(selectors).is_ok()));
             gathered.rules.len()
         });
         assert_eq!(rules, 5_000);

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -156,12 +157,29 @@ async fn try_reconcile<K: Key>(controller: &dyn DynController<K>, key: K) -> (K,
         // Another writer was faster.
         Err(status) if status.code == 409 => Progress::Failed,
         Err(status) => {
-            let task = controller.task();
-            tracing::warn!(message = status.message, ?key, "{task} failed, it will be tried again");
+            // Of what has to wait for memory, there may be very many.
+            if status.code != 429 || is_to_be_told() {
+                let task = controller.task();
+                tracing::warn!(message = status.message, ?key, "{task} failed, it will be tried again");
+            }
             Progress::Failed
         }
     };
     (key, progress)
+}
+
+/// How often it is logged at most that a controller has to wait.
+const TOLD_EVERY: Duration = Duration::from_secs(10);
+
+/// Whether it is to be logged now that a controller has to wait.
+fn is_to_be_told() -> bool {
+    static TOLD: Mutex<Option<Instant>> = Mutex::new(None);
+    let (mut told, now) = (TOLD.lock().unwrap_or_else(PoisonError::into_inner), Instant::now());
+    let is_due = told.is_none_or(|told| now.duration_since(told) > TOLD_EVERY);
+    if is_due {
+        *told = Some(now);
+    }
+    is_due
 }
 
 /// Queues what each object of a collection concerns, by its key; returns the moment after which changes must be read.

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::decoded;
 use super::identity::{CONTROLLER_MANAGER, service_account};
 use super::recorder::{RecordedEvent, Recorder};
 use crate::auth::UserInfo;
+use crate::memory::Reservation;
 use crate::meta::api_version::group_version;
 use crate::meta::{Status, time};
 use crate::object;
@@ -26,6 +28,9 @@ pub(super) struct Kind(pub &'static str, pub &'static str);
 pub(super) const PODS: Kind = Kind("", "pods");
 pub(super) const NODES: Kind = Kind("", "nodes");
 pub(super) const JOBS: Kind = Kind("batch", "jobs");
+
+/// Writes of so many bytes at most, with the object that they change, don't wait for memory.
+const SMALL_WRITE_BYTES: usize = 16 << 10;
 
 impl Kind {
     pub fn collection(self) -> Collection {
@@ -73,16 +78,33 @@ impl Client {
 
     /// The object under `key` (`namespace/name`, or the name), with its resourceVersion.
     pub async fn get(&self, kind: Kind, key: &str) -> Result<Option<Value>, Status> {
-        let stored = self.registry.storage.get(&kind.collection(), key).await;
-        let stored = stored.map_err(|error| Status::internal_error(&error.to_string()))?;
-        stored.map(|stored| read(&stored)).transpose()
+        let Some(stored) = self.get_stored(kind, key).await? else { return Ok(None) };
+        decoded::begin(&stored.bytes).await?;
+        read(&stored).map(Some)
     }
 
-    /// The objects of `keys` that exist.
-    pub async fn get_all(&self, kind: Kind, keys: &[Arc<str>]) -> Result<Vec<Value>, Status> {
-        let mut found = Vec::with_capacity(keys.len());
+    /// The same, without what `keeps` removes.
+    pub async fn get_part(&self, kind: Kind, key: &str, keeps: Keeps) -> Result<Option<Value>, Status> {
+        match self.get_stored(kind, key).await? {
+            Some(stored) => read_to_keep(&stored, keeps).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The object under `key` as it is stored.
+    pub async fn get_stored(&self, kind: Kind, key: &str) -> Result<Option<Arc<Stored>>, Status> {
+        let stored = self.registry.storage.get(&kind.collection(), key).await;
+        stored.map_err(|error| Status::internal_error(&error.to_string()))
+    }
+
+    /// The objects of `keys` that exist, without what `keeps` removes.
+    pub async fn get_all(&self, kind: Kind, keys: &[Arc<str>], keeps: Keeps) -> Result<Vec<Value>, Status> {
+        let mut found = Vec::new();
         for key in keys {
-            found.extend(self.get(kind, key).await?);
+            let stored = self.get_stored(kind, key).await?;
+            if let Some(stored) = stored {
+                found.push(read_to_keep(&stored, keeps).await?);
+            }
         }
         Ok(found)
     }
@@ -116,14 +138,38 @@ impl Client {
         Ok(wanted)
     }
 
-    /// [`Client::stored`], with all of them decoded at the same time: for few and small objects.
+    /// [`Client::stored`], with all of them decoded at the same time, without what `keeps` removes.
     pub async fn list(
         &self,
         kind: Kind,
         namespace: &str,
         is_wanted: impl Fn(&Stored) -> bool + Send,
+        keeps: Keeps,
     ) -> Result<Vec<Value>, Status> {
-        self.stored(kind, namespace, is_wanted).await?.iter().map(|stored| read(stored)).collect()
+        let mut found = Vec::new();
+        for stored in self.stored(kind, namespace, is_wanted).await? {
+            found.push(read_to_keep(&stored, keeps).await?);
+        }
+        Ok(found)
+    }
+
+    /// Memory for a write, until it is dropped: for its body and the object that it changes. Few need any.
+    ///
+    /// Errors: 429 if there is none in time.
+    async fn room(&self, target: &Target, body: &[u8]) -> Result<Option<Reservation>, Status> {
+        let stored = if target.name.is_empty() {
+            None
+        } else {
+            let stored = self.registry.storage.get(&target.resource.collection, &target.key()).await;
+            stored.map_err(|error| Status::internal_error(&error.to_string()))?
+        };
+        let before = stored.as_ref().map_or(&[][..], |stored| &stored.bytes);
+        if body.len() + before.len() <= SMALL_WRITE_BYTES {
+            return Ok(None);
+        }
+        // As the service accounts of the namespace share.
+        let user = format!("system:serviceaccount:{}", target.namespace);
+        Ok(Some(self.registry.memory.for_work_of(&user, body, before).await?))
     }
 
     async fn target(
@@ -161,6 +207,7 @@ impl Client {
             dry_run: false,
             options: Value::Null,
         };
+        let _room = self.room(target, &request.body.bytes).await?;
         self.registry.update_scale(target, &self.user, &request, &mut Warnings::default()).await.map(drop)
     }
 
@@ -174,6 +221,7 @@ impl Client {
             dry_run: false,
             options: Value::Null,
         };
+        let _room = self.room(&target, &request.body.bytes).await?;
         let written = self.registry.create(&target, &self.user, &request, &mut Warnings::default()).await?;
         Ok(written.object)
     }
@@ -197,10 +245,11 @@ impl Client {
 
     /// Sets the status of an object, if it has not changed since it was read.
     pub async fn write_status(&self, kind: Kind, object: &Value, status: Value) -> Result<Value, Status> {
-        let mut changed = object.clone();
-        changed.make_object().insert("status", status);
         let (namespace, name) = place(object);
         let target = self.target(kind, Subresource::Status, namespace, name).await?;
+        let _room = self.room(&target, &[]).await?;
+        let mut changed = object.clone();
+        changed.make_object().insert("status", status);
         let written = self.registry.write_status(&target, &self.user, CONTROLLER_MANAGER, changed).await?;
         Ok(written.object)
     }
@@ -220,6 +269,7 @@ impl Client {
             dry_run: false,
             options: Value::Null,
         };
+        let _room = self.room(&target, &request.body.bytes).await?;
         let written = self.registry.update(&target, &self.user, &request, &mut Warnings::default()).await?;
         Ok(written.object)
     }
@@ -285,6 +335,7 @@ impl Client {
             dry_run: false,
             options: Value::Null,
         };
+        let _room = self.room(target, &request.bytes).await?;
         let written = self.registry.patch(target, &self.user, &request, &mut Warnings::default()).await?;
         Ok(written.object)
     }
@@ -303,6 +354,7 @@ impl Client {
             grace_period_s,
             ..DeleteRequest::default()
         };
+        let _room = self.room(target, &[]).await?;
         match self.registry.delete(target, &self.user, &options, &mut Warnings::default()).await {
             // Gone, or another one of the same name.
             Err(status) if !matches!(status.code, 404 | 409) => Err(status),
@@ -329,6 +381,7 @@ impl Client {
         };
         let part = Subresource::Part("binding");
         let target = Target { subresource: part, ..target };
+        let _room = self.room(&target, &request.body.bytes).await?;
         self.registry.create_binding(&target, &self.user, &request, &mut Warnings::default()).await
     }
 
@@ -355,6 +408,35 @@ impl Client {
     pub fn tell_warning(&self, object: &Value, reason: &'static str, message: String) {
         self.tell(object, "Warning", reason, message);
     }
+}
+
+/// Removes from an object what its reader does not need.
+pub(super) type Keeps = fn(&mut Value);
+
+/// Keeps the whole object.
+pub(super) const WHOLE: Keeps = |_| {};
+
+/// An object without its managers.
+pub(super) fn without_managers(object: &mut Value) {
+    if let Some(metadata) = object.make_object().get_mut("metadata") {
+        metadata.make_object().remove("managedFields");
+    }
+}
+
+/// An object without its managers and without the template of its pods.
+pub(super) fn without_template(object: &mut Value) {
+    without_managers(object);
+    if let Some(spec) = object.make_object().get_mut("spec") {
+        spec.make_object().remove("template");
+    }
+}
+
+/// [`read`], of an object that is kept beside others, without what `keeps` removes.
+pub(super) async fn read_to_keep(stored: &Stored, keeps: Keeps) -> Result<Value, Status> {
+    let mut object = read(stored)?;
+    keeps(&mut object);
+    decoded::keep(&object).await?;
+    Ok(object)
 }
 
 /// A stored object with its resourceVersion.

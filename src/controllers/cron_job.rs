@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::client::{Client, JOBS, Kind, is_going, place, time_at, written};
+use super::client::{Client, JOBS, Kind, is_going, place, time_at, without_template, written};
 use super::conditions;
 use super::family::Family;
 use super::queue::Progress;
@@ -51,7 +51,8 @@ impl Reconciler for CronJobs {
             return Ok(Progress::Done);
         }
         let uid = cron.str_at(&["metadata", "uid"]);
-        let mut jobs = self.client.get_all(JOBS, &self.family.of(&cron)).await?;
+        let mut jobs = self.family.owned(&self.client, &cron).await?;
+        // What was noted may be behind.
         jobs.retain(|job| job.items_at(&["metadata", "ownerReferences"]).iter().any(|it| it.str_at(&["uid"]) == uid));
         let now = self.client.now();
         // This comes first: no event is sent about the end of Jobs that are being deleted.
@@ -320,7 +321,7 @@ fn too_old<'j>(cron: &Value, jobs: &'j [Value]) -> Vec<&'j Value> {
 
 /// Starts it.
 pub(super) fn start(context: &ControllerContext) -> Running {
-    let family = Family::new(CRON_JOBS, TYPE, JOBS);
+    let family = Family::new(CRON_JOBS, TYPE, JOBS, without_template);
     let cron_jobs = CronJobs { client: context.client("cronjob-controller"), family };
     Box::pin(super::reconcile::run(Arc::clone(&context.registry), cron_jobs))
 }

@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use super::amounts::amount_of;
 use super::client::{Client, Kind, PODS, controller_of, int_at, is_going, left, place, read, sooner, written};
 use super::conditions::{self, DesiredCondition};
+use super::kept_selector::KeptSelector;
 use super::pods;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
@@ -41,7 +42,7 @@ struct Disruption {
 #[derive(Default)]
 struct KnownBudgets {
     /// The budgets by their keys, with what they select.
-    budgets: BTreeMap<String, Option<Arc<LabelSelector>>>,
+    budgets: BTreeMap<String, KeptSelector>,
     /// The pods of namespaces with budgets, by their keys.
     pods: BTreeMap<Arc<str>, KnownPod>,
     /// The collections of the controllers that were asked for their number of pods.
@@ -52,7 +53,7 @@ struct KnownBudgets {
 
 impl KnownBudgets {
     /// The budgets of a namespace.
-    fn budgets_in(&self, namespace: &str) -> impl Iterator<Item = (&String, &Option<Arc<LabelSelector>>)> {
+    fn budgets_in(&self, namespace: &str) -> impl Iterator<Item = (&String, &KeptSelector)> {
         let prefix = format!("{namespace}/");
         self.budgets.range(prefix.clone()..).take_while(move |(key, _)| key.starts_with(&prefix))
     }
@@ -82,9 +83,9 @@ impl KnownBudgets {
         }
         let now = change.stored.as_deref().map(KnownPod::new);
         let states = [before.as_ref(), now.as_ref()];
-        let covers = |selector: &LabelSelector| states.iter().flatten().any(|pod| pod.is_selected_by(selector));
+        let may_cover = |selector: &KeptSelector| states.iter().flatten().any(|pod| selector.may_select(&pod.labels));
         let budgets = self.budgets_in(namespace);
-        let about = budgets.filter(|(_, selector)| selector.as_ref().is_some_and(|selector| covers(selector)));
+        let about = budgets.filter(|(_, selector)| may_cover(selector));
         let about = about.map(|(key, _)| key.clone()).collect();
         self.pods.extend(now.map(|now| (Arc::clone(&change.key), now)));
         about
@@ -102,10 +103,6 @@ struct KnownPod {
 impl KnownPod {
     fn new(stored: &Stored) -> Self {
         KnownPod { labels: stored.sorted_labels().clone(), seen: None }
-    }
-
-    fn is_selected_by(&self, selector: &LabelSelector) -> bool {
-        selector.matches(&self.labels)
     }
 
     /// What matters of the pod in this state.
@@ -256,7 +253,7 @@ impl Disruption {
         let is_shared = |known: &KnownBudgets, pod: &KnownPod| {
             let mut covering = known.budgets_in(namespace).filter(|(_, selector)| {
                 work::step();
-                selector.as_ref().is_some_and(|selector| pod.is_selected_by(selector))
+                selector.kept().is_some_and(|selector| selector.matches(&pod.labels))
             });
             covering.next().is_some_and(|(first, _)| first == key) && covering.next().is_some()
         };
@@ -347,9 +344,9 @@ fn was_told_otherwise(budget: &Value) -> bool {
 }
 
 /// What a stored budget selects.
-fn selector_of(budget: &Stored) -> Option<Arc<LabelSelector>> {
-    let budget = json::decode(&budget.bytes).ok()?;
-    eviction::selector(&budget).map(Arc::new)
+fn selector_of(budget: &Stored) -> KeptSelector {
+    let budget = json::decode(&budget.bytes).unwrap_or_default();
+    KeptSelector::of(budget.at(&["spec", "selector"]), || eviction::selector(&budget))
 }
 
 /// The message for a pod that several budgets cover.

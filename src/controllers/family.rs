@@ -7,8 +7,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::client::{Client, Kind, controller_of, is_going};
+use super::client::{Client, Keeps, Kind, controller_of, is_going, read_to_keep};
+use super::decoded;
 use super::first_error::FirstError;
+use super::kept_selector::KeptSelector;
 use crate::meta::Status;
 use crate::meta::api_version::group_of;
 use crate::meta::selector::LabelSelector;
@@ -22,13 +24,15 @@ pub(super) struct Family {
     /// `apiVersion` and `kind` of the owners.
     owner_type: (&'static str, &'static str),
     children: Kind,
+    /// What of the children is kept while an owner is reconciled.
+    keeps: Keeps,
     index: Mutex<FamilyIndex>,
 }
 
 #[derive(Default)]
 struct FamilyIndex {
     /// The selector of each owner, by its key.
-    selectors: BTreeMap<Arc<str>, Option<LabelSelector>>,
+    selectors: BTreeMap<Arc<str>, KeptSelector>,
     /// The children of each owner, by its uid.
     children: HashMap<Arc<str>, BTreeSet<Arc<str>>>,
     /// The uid and the key of the owner of each child.
@@ -38,8 +42,8 @@ struct FamilyIndex {
 }
 
 impl Family {
-    pub fn new(owners: Kind, owner_type: (&'static str, &'static str), children: Kind) -> Self {
-        Family { owners, owner_type, children, index: Mutex::default() }
+    pub fn new(owners: Kind, owner_type: (&'static str, &'static str), children: Kind, keeps: Keeps) -> Self {
+        Family { owners, owner_type, children, keeps, index: Mutex::default() }
     }
 
     fn index(&self) -> MutexGuard<'_, FamilyIndex> {
@@ -104,14 +108,20 @@ impl Family {
         self.index().selectors.contains_key(key)
     }
 
-    /// The keys of the children of an owner, and of those in its namespace that have no controller.
-    pub fn of(&self, owner: &Value) -> Vec<Arc<str>> {
+    /// The keys of the children of an owner, and of the objects in its namespace that have no controller.
+    fn of(&self, owner: &Value) -> [Vec<Arc<str>>; 2] {
         let index = self.index();
         let own = index.children.get(owner.str_at(&["metadata", "uid"])).into_iter().flatten();
         let prefix = format!("{}/", owner.str_at(&["metadata", "namespace"]));
         let orphans = index.orphans.range::<str, _>((Bound::Included(prefix.as_str()), Bound::Unbounded));
         let orphans = orphans.take_while(|key| key.starts_with(&prefix));
-        own.chain(orphans).cloned().collect()
+        [own.cloned().collect(), orphans.cloned().collect()]
+    }
+
+    /// The current children of an owner, as far as changes were noted.
+    pub async fn owned(&self, client: &Client, owner: &Value) -> Result<Vec<Value>, Status> {
+        let [own, _] = self.of(owner);
+        client.get_all(self.children, &own, self.keeps).await
     }
 
     /// Adds a child that its owner has just made.
@@ -129,22 +139,32 @@ impl Family {
         selector: &LabelSelector,
     ) -> Result<Vec<Value>, Status> {
         let (mut claimed, mut failed) = (Vec::new(), FirstError::default());
-        for key in self.of(owner) {
-            let Some(child) = client.get(self.children, &key).await? else { continue };
+        let [own, orphans] = self.of(owner);
+        let own = own.into_iter().map(|key| (key, false));
+        for (key, is_orphan) in own.chain(orphans.into_iter().map(|key| (key, true))) {
+            let Some(stored) = client.get_stored(self.children, &key).await? else { continue };
+            if is_orphan && !selector.matches(stored.sorted_labels()) {
+                continue;
+            }
+            let child = read_to_keep(&stored, self.keeps).await?;
             let mut references = child.items_at(&["metadata", "ownerReferences"]).to_vec();
             match claim(owner, selector, &child) {
                 Claim::Owned => claimed.push(child),
                 Claim::Adopt => {
                     references.push(self.reference(owner));
-                    let adopted = failed.keep(self.set_references(client, &child, references).await);
-                    claimed.extend(adopted.flatten());
+                    let adopted = failed.keep(self.set_references(client, &child, references).await).flatten();
+                    claimed.extend(adopted.map(|mut adopted| {
+                        (self.keeps)(&mut adopted);
+                        adopted
+                    }));
                 }
                 Claim::Release => {
                     let uid = owner.str_at(&["metadata", "uid"]);
                     references.retain(|reference| reference.str_at(&["uid"]) != uid);
                     failed.keep(self.set_references(client, &child, references).await);
+                    decoded::drop_kept(&child);
                 }
-                Claim::Foreign => {}
+                Claim::Foreign => decoded::drop_kept(&child),
             }
         }
         failed.end().map(|()| claimed)
@@ -225,16 +245,17 @@ impl FamilyIndex {
         let prefix = format!("{namespace}/");
         let owners = self.selectors.range::<str, _>((Bound::Included(prefix.as_str()), Bound::Unbounded));
         let owners = owners.take_while(|(key, _)| key.starts_with(&prefix));
-        let selecting = owners.filter(|(_, selector)| {
-            selector.as_ref().is_some_and(|selector| !selector.is_empty() && selector.matches(stored.sorted_labels()))
-        });
+        let is_of_all = |selector: &KeptSelector| selector.kept().is_some_and(LabelSelector::is_empty);
+        let selecting =
+            owners.filter(|(_, selector)| !is_of_all(selector) && selector.may_select(stored.sorted_labels()));
         selecting.map(|(key, _)| key.to_string()).collect()
     }
 }
 
 /// What an owner selects: `spec.selector`, which for replication controllers is a set of labels.
-fn selector_of(stored: &Stored) -> Option<LabelSelector> {
-    json::decode(&stored.bytes).ok().and_then(|owner| selector(&owner))
+fn selector_of(stored: &Stored) -> KeptSelector {
+    let owner = json::decode(&stored.bytes).unwrap_or_default();
+    KeptSelector::of(owner.at(&["spec", "selector"]), || selector(&owner))
 }
 
 /// What an owner selects; `None` if it selects nothing.
@@ -282,6 +303,7 @@ pub(super) fn claim(owner: &Value, selector: &LabelSelector, child: &Value) -> C
 
 #[cfg(test)]
 mod tests {
+    use super::super::client::WHOLE;
     use super::*;
     use crate::value::yaml;
 
@@ -311,14 +333,14 @@ mod tests {
 
     #[test]
     fn children_are_found_by_their_owner() {
-        let family = Family::new(Kind("apps", "replicasets"), ("apps/v1", "ReplicaSet"), super::super::client::PODS);
+        let pods = super::super::client::PODS;
+        let family = Family::new(Kind("apps", "replicasets"), ("apps/v1", "ReplicaSet"), pods, WHOLE);
         let entry = |collection: Kind, key: &str, text: Option<&str>| {
             let json = |text: &str| json::encode(&read(text));
             let stored = text.map(|text| Arc::new(Stored::fixture(key, "u", json(text))));
             let revision = crate::meta::Revision::new(1);
             ChangeEvent { collection: collection.collection(), key: key.into(), uid: "u".into(), revision, stored }
         };
-        let pods = super::super::client::PODS;
         let owner =
             "kind: ReplicaSet\nmetadata: {uid: o, name: r, namespace: d}\nspec: {selector: {matchLabels: {a: b}}}";
         assert_eq!(family.note(&entry(Kind("apps", "replicasets"), "d/r", Some(owner))), ["d/r"]);
@@ -327,9 +349,9 @@ mod tests {
         assert!(family.note(&entry(pods, "m/p", Some(orphan))).is_empty());
         let child = "metadata: {name: q, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: o, controller: true}]}";
         assert_eq!(family.note(&entry(pods, "d/q", Some(child))), ["d/r"]);
-        let keys: Vec<String> = family.of(&read(owner)).iter().map(ToString::to_string).collect();
-        assert_eq!(keys, ["d/q", "d/p"]);
+        let of = |owner: &str| family.of(&read(owner));
+        assert_eq!(of(owner), [vec!["d/q".into()], vec!["d/p".into()]]);
         assert_eq!(family.note(&entry(pods, "d/q", None)), ["d/r"]);
-        assert_eq!(family.of(&read(owner)).len(), 1);
+        assert_eq!(of(owner), [vec![], vec!["d/p".into()]]);
     }
 }

@@ -5,6 +5,7 @@
 //! Source: `pkg/controller/history` of Kubernetes 1.37.
 
 use super::client::{Client, Kind, int_at, key_of, place, read};
+use super::decoded;
 use super::family::reference;
 use super::metadata::references;
 use super::template_hash::template_hash;
@@ -66,6 +67,7 @@ async fn known(client: &Client, owner: &Value, data: &Value) -> Result<Vec<Known
     let named = owner.str_at(&["status", "currentRevision"]);
     let mut known = Vec::new();
     for stored in client.stored(REVISIONS, namespace, is_its).await? {
+        decoded::begin(&stored.bytes).await?;
         let mut revision = read(&stored)?;
         let is_current = revision.get("data") == Some(data);
         if revision.str_at(&["metadata", "name"]) != named {

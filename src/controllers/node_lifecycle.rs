@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use jiff::Timestamp;
 use memchr::memmem;
 
-use super::client::{Client, Kind, NODES, PODS, left, written};
+use super::client::{Client, Kind, NODES, PODS, left, read, written};
 use super::first_error::FirstError;
 use super::pods;
 use super::queue::Progress;
@@ -169,7 +169,8 @@ impl Lifecycle {
         let mut failed = FirstError::default();
         let mark = format!("\"nodeName\":{}", json::encode_to_string(&Value::from(node)));
         let has_mark = |bytes: &[u8]| memmem::find(bytes, mark.as_bytes()).is_some();
-        for pod in self.client.list(PODS, "", |stored| has_mark(&stored.bytes)).await? {
+        for stored in self.client.stored(PODS, "", |stored| has_mark(&stored.bytes)).await? {
+            let pod = read(&stored)?;
             if pod.str_at(&["spec", "nodeName"]) != node || !pods::is_ready(&pod) {
                 continue;
             }

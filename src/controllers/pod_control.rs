@@ -5,12 +5,15 @@
 use futures_util::future::join_all;
 
 use super::client::{Client, PODS};
+use super::decoded;
 use super::family::Family;
 use crate::meta::Status;
 use crate::value::Value;
 
-/// How many pods are created at a time: a template may have a megabyte, and each pod has a copy of it.
+/// How many pods are created at a time, and how many bytes of them: a template may have a megabyte, and each pod has a
+/// copy of it.
 const CREATED_AT_ONCE: usize = 16;
+const CREATED_BYTES_MAX: usize = 1 << 20;
 
 /// Creates pods for their controller: first one, then twice as many each time, so that few attempts are wasted if they
 /// fail.
@@ -22,7 +25,14 @@ pub(super) async fn create_pods(
 ) -> Result<(), Status> {
     let mut batch = 1;
     loop {
-        let now: Vec<Value> = pods.by_ref().take(batch).collect();
+        let (mut now, mut bytes) = (Vec::new(), 0);
+        while now.len() < batch
+            && bytes < CREATED_BYTES_MAX
+            && let Some(pod) = pods.next()
+        {
+            bytes += decoded::bytes_of(&pod);
+            now.push(pod);
+        }
         if now.is_empty() {
             return Ok(());
         }

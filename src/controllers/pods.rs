@@ -4,10 +4,25 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::client::{int_at, is_going, left, time_at};
+use super::client::{int_at, is_going, left, time_at, without_managers};
 use crate::kinds::pod_object::conditions;
 use crate::object;
 use crate::value::Value;
+
+/// What the controllers of pods read of their containers.
+const OF_CONTAINERS: [&str; 3] = ["name", "resources", "restartPolicy"];
+
+/// A pod without what its containers run, and without its managers: those are most of it.
+pub(super) fn without_programs(pod: &mut Value) {
+    without_managers(pod);
+    let Some(spec) = pod.make_object().get_mut("spec") else { return };
+    for list in ["containers", "initContainers", "ephemeralContainers"] {
+        let Some(Value::Array(containers)) = spec.make_object().get_mut(list) else { continue };
+        containers
+            .iter_mut()
+            .for_each(|container| container.make_object().retain(|name, _| OF_CONTAINERS.contains(&name)));
+    }
+}
 
 /// Whether a pod has ended.
 pub(super) fn is_over(pod: &Value) -> bool {
@@ -115,6 +130,20 @@ mod tests {
 
     fn read(text: &str) -> Value {
         yaml::decode(text.as_bytes()).expect("YAML")
+    }
+
+    #[test]
+    fn of_containers_only_what_controllers_read_is_kept() {
+        let mut pod = read(
+            "{metadata: {name: p, managedFields: [{manager: m}]}, spec: {nodeName: n, containers: [{name: c, image: i, \
+             args: [x], resources: {requests: {cpu: 1}}}], initContainers: [{name: d, restartPolicy: Always, env: []}]}}",
+        );
+        without_programs(&mut pod);
+        let kept = read(
+            "{metadata: {name: p}, spec: {nodeName: n, containers: [{name: c, resources: {requests: {cpu: 1}}}], \
+             initContainers: [{name: d, restartPolicy: Always}]}}",
+        );
+        assert_eq!(pod, kept);
     }
 
     #[test]

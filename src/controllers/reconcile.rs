@@ -12,7 +12,8 @@ use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
 use super::changes::{self, DynController};
-use super::queue::{Progress, Queue};
+use super::decoded;
+use super::queue::{Progress, Queue, namespace_of};
 use crate::meta::Status;
 use crate::registry::Registry;
 use crate::store::{ChangeEvent, Collection, Moment};
@@ -140,7 +141,8 @@ impl Loop {
     }
 
     async fn reconcile(&self, key: &str) -> Result<Progress, Status> {
-        match self.reconciler.reconcile(key).await {
+        let reconciled = self.reconciler.reconcile(key);
+        match decoded::counted(&self.registry.memory, namespace_of(key), reconciled).await {
             // The object, or one that it depends on, is gone: a change will follow that shows this.
             Err(status) if status.code == 404 => Ok(Progress::Done),
             outcome => outcome,

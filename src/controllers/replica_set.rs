@@ -36,14 +36,18 @@ impl ReplicaSets {
     pub fn new(context: &ControllerContext) -> Self {
         let kind = Kind("apps", "replicasets");
         let client = context.client("replicaset-controller");
-        ReplicaSets { kind, client, family: Family::new(kind, ("apps/v1", "ReplicaSet"), PODS) }
+        ReplicaSets { kind, client, family: Family::new(kind, ("apps/v1", "ReplicaSet"), PODS, pods::without_programs) }
     }
 
     /// The controller of ReplicationControllers.
     pub fn of_replication_controllers(context: &ControllerContext) -> Self {
         let kind = Kind("", "replicationcontrollers");
         let client = context.client("replication-controller");
-        ReplicaSets { kind, client, family: Family::new(kind, ("v1", "ReplicationController"), PODS) }
+        ReplicaSets {
+            kind,
+            client,
+            family: Family::new(kind, ("v1", "ReplicationController"), PODS, pods::without_programs),
+        }
     }
 }
 

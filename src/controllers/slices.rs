@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::client::{Client, Kind, int_at, is_going};
+use super::client::{Client, Kind, WHOLE, int_at, is_going};
 use crate::meta::Status;
 use crate::store::ChangeEvent;
 use crate::value::Value;
@@ -58,7 +58,7 @@ impl Slices {
     /// The slices of a service, except those that are being deleted.
     pub async fn of(&self, client: &Client, service: &str) -> Result<Vec<Value>, Status> {
         let keys: Vec<Arc<str>> = self.index().slices.get(service).into_iter().flatten().cloned().collect();
-        let mut found = client.get_all(SLICES, &keys).await?;
+        let mut found = client.get_all(SLICES, &keys, WHOLE).await?;
         found.retain(|slice| !is_going(slice) && slice.str_at(&["metadata", "labels", MANAGED_BY]) == self.manager);
         Ok(found)
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::client::{Client, JOBS, is_going, left, time_at};
+use super::client::{Client, JOBS, is_going, left, time_at, without_template};
 use super::conditions;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
@@ -33,7 +33,7 @@ impl Reconciler for TimeToLive {
     }
 
     async fn reconcile(&self, key: &str) -> Result<Progress, Status> {
-        let Some(job) = self.client.get(JOBS, key).await? else { return Ok(Progress::Done) };
+        let Some(job) = self.client.get_part(JOBS, key, without_template).await? else { return Ok(Progress::Done) };
         match end_of_life(&job, self.client.now()) {
             None => Ok(Progress::Done),
             Some(Some(pause)) => Ok(Progress::After(pause)),

@@ -5,11 +5,12 @@
 //!
 //! Source: `pkg/controller/volume/persistentvolume`, `pvcprotection` and `pvprotection` of Kubernetes 1.37.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use memchr::memmem;
 
-use super::client::{Client, Kind, PODS, is_going, place};
+use super::client::{Client, Kind, PODS, is_going, place, read, without_managers};
 use super::finalizers;
 use super::first_error::FirstError;
 use super::pods;
@@ -20,7 +21,7 @@ use crate::meta::Status;
 use crate::meta::quantity::Quantity;
 use crate::meta::selector::LabelSelector;
 use crate::object;
-use crate::store::{ChangeEvent, Collection};
+use crate::store::{ChangeEvent, Collection, Stored};
 use crate::value::{Value, json};
 use crate::work;
 
@@ -94,11 +95,12 @@ impl Reconciler for Binder {
 impl Binder {
     /// Creates a class if there is none, and checks every waiting claim and every bound volume.
     async fn look_around(&self) -> Result<Progress, Status> {
-        if self.client.list(CLASSES, "", |_| true).await?.is_empty() {
+        if self.client.stored(CLASSES, "", |_| true).await?.is_empty() {
             self.client.create(CLASSES, &class()).await?;
         }
         let (mut failed, mut volumes) = (FirstError::default(), KnownVolumes::default());
-        for claim in self.client.list(CLAIMS, "", |_| true).await? {
+        for claim in self.client.stored(CLAIMS, "", |_| true).await? {
+            let claim = read(&claim)?;
             if claim.str_at(&["status", "phase"]) != "Bound" {
                 failed.keep(self.reconcile_claim(&super::client::key_of(&claim), &mut volumes).await);
             }
@@ -115,7 +117,8 @@ impl Binder {
         let Some(volume) = self.free_volume(name).await? else { return Ok(Progress::Done) };
         let offered = [KnownVolume::of(volume)];
         let (mut failed, mut volumes) = (FirstError::default(), KnownVolumes::default());
-        for claim in self.client.list(CLAIMS, "", |_| true).await? {
+        for claim in self.client.stored(CLAIMS, "", |_| true).await? {
+            let claim = read(&claim)?;
             if claim.str_at(&["status", "phase"]) == "Bound" || best(&claim, &offered).is_none() {
                 continue;
             }
@@ -324,7 +327,15 @@ impl KnownVolumes {
     async fn read(&mut self, client: &Client) -> Result<&mut Vec<KnownVolume>, Status> {
         let volumes = match self.0.take() {
             Some(known) => known,
-            None => client.list(VOLUMES, "", |_| true).await?.into_iter().map(KnownVolume::of).collect(),
+            None => {
+                let stored = client.stored(VOLUMES, "", |_| true).await?;
+                let volumes = stored.iter().map(|volume| {
+                    let mut volume = read(volume)?;
+                    without_managers(&mut volume);
+                    Ok(KnownVolume::of(volume))
+                });
+                volumes.collect::<Result<Vec<_>, Status>>()?
+            }
         };
         Ok(self.0.insert(volumes))
     }
@@ -406,21 +417,17 @@ impl Reconciler for Protection {
 
     async fn reconcile(&self, key: &str) -> Result<Progress, Status> {
         let Some((namespace, name)) = key.split_once('/') else { return self.reconcile_volume(key).await };
-        let is_it = |it: &crate::store::Stored| {
-            (name.is_empty() || *it.key == *key) && it.metadata_field("\"deletionTimestamp\"").is_some()
-        };
-        let going = self.client.list(CLAIMS, namespace, is_it).await?;
+        let is_it =
+            |it: &Stored| (name.is_empty() || *it.key == *key) && it.metadata_field("\"deletionTimestamp\"").is_some();
+        let going = self.client.stored(CLAIMS, namespace, is_it).await?;
         if going.is_empty() {
             return Ok(Progress::Done);
         }
-        let has_volumes =
-            |pod: &crate::store::Stored| VOLUME_MARKS.iter().any(|mark| memmem::find(&pod.bytes, mark).is_some());
-        let mut using = self.client.list(PODS, namespace, has_volumes).await?;
-        using.retain(|pod| !pods::is_over(pod) && !pod.str_at(&["spec", "nodeName"]).is_empty());
+        let used = self.used_claims(namespace).await?;
         let mut failed = FirstError::default();
         for claim in going {
-            let name = claim.str_at(&["metadata", "name"]);
-            if !using.iter().any(|pod| uses(pod, name)) {
+            let claim = read(&claim)?;
+            if !used.contains(claim.str_at(&["metadata", "name"])) {
                 failed.keep(finalizers::remove(&self.client, CLAIMS, &claim, CLAIM_FINALIZER).await);
             }
         }
@@ -429,18 +436,32 @@ impl Reconciler for Protection {
     }
 }
 
-/// Whether a pod uses the claim of a name, also for an ephemeral volume.
-fn uses(pod: &Value, claim: &str) -> bool {
+/// The names of the claims that a pod uses, also for ephemeral volumes.
+fn claims_of(pod: &Value) -> impl Iterator<Item = String> {
     let pod_name = pod.str_at(&["metadata", "name"]);
-    let is_ephemeral = |volume: &Value| {
-        volume.at(&["ephemeral"]).is_some_and(|it| !it.is_null())
-            && claim.strip_prefix(pod_name).and_then(|rest| rest.strip_prefix('-')) == Some(volume.str_at(&["name"]))
-    };
-    let mut volumes = pod.items_at(&["spec", "volumes"]).iter();
-    volumes.any(|volume| volume.str_at(&["persistentVolumeClaim", "claimName"]) == claim || is_ephemeral(volume))
+    pod.items_at(&["spec", "volumes"]).iter().filter_map(move |volume| {
+        let is_ephemeral = volume.at(&["ephemeral"]).is_some_and(|it| !it.is_null());
+        match volume.str_at(&["persistentVolumeClaim", "claimName"]) {
+            "" => is_ephemeral.then(|| format!("{pod_name}-{}", volume.str_at(&["name"]))),
+            claim => Some(claim.to_owned()),
+        }
+    })
 }
 
 impl Protection {
+    /// The names of the claims in a namespace that are used by pods which may run.
+    async fn used_claims(&self, namespace: &str) -> Result<HashSet<String>, Status> {
+        let has_volumes = |pod: &Stored| VOLUME_MARKS.iter().any(|mark| memmem::find(&pod.bytes, mark).is_some());
+        let mut used = HashSet::new();
+        for pod in self.client.stored(PODS, namespace, has_volumes).await? {
+            let pod = read(&pod)?;
+            if !pods::is_over(&pod) && !pod.str_at(&["spec", "nodeName"]).is_empty() {
+                used.extend(claims_of(&pod));
+            }
+        }
+        Ok(used)
+    }
+
     async fn reconcile_volume(&self, name: &str) -> Result<Progress, Status> {
         let Some(volume) = self.client.get(VOLUMES, name).await? else { return Ok(Progress::Done) };
         if is_going(&volume) && volume.str_at(&["status", "phase"]) != "Bound" {
@@ -464,6 +485,7 @@ pub(super) fn start_protection(context: &ControllerContext) -> Running {
 
 #[cfg(test)]
 mod tests {
+    use super::super::client::WHOLE;
     use super::*;
     use crate::controllers::fixture::{client, oversized, read, store};
     use crate::registry::{Registry, fixture};
@@ -473,8 +495,7 @@ mod tests {
         let pod = read(
             "metadata: {name: p}\nspec: {volumes: [{name: a, persistentVolumeClaim: {claimName: c}}, {name: b, ephemeral: {}}]}",
         );
-        assert!(uses(&pod, "c") && uses(&pod, "p-b"));
-        assert!(!uses(&pod, "p-a") && !uses(&pod, "b"));
+        assert_eq!(claims_of(&pod).collect::<Vec<_>>(), ["c", "p-b"]);
     }
 
     #[test]
@@ -548,7 +569,7 @@ mod tests {
         let registry = stored(&["a", "b"], 1, "1Gi").await;
         let binder = Binder { client: client(&registry) };
         binder.reconcile("v0").await.expect("it is offered");
-        let claims = binder.client.list(CLAIMS, "", |_| true).await.expect("they are read");
+        let claims = binder.client.list(CLAIMS, "", |_| true, WHOLE).await.expect("they are read");
         let bound = claims.iter().filter(|claim| claim.str_at(&["status", "phase"]) == "Bound");
         assert_eq!(bound.count(), 1);
         assert!(binder.free_volume("v0").await.expect("it is read").is_none());
@@ -578,7 +599,8 @@ mod tests {
             let binder = Binder { client: client(&runtime.block_on(stored(&names, 500, "1Mi"))) };
             let (looked, steps) = work::counted(|| runtime.block_on(binder.look_around()));
             looked.expect("nothing stands in the way");
-            let (read, steps_to_read) = work::counted(|| runtime.block_on(binder.client.list(VOLUMES, "", |_| true)));
+            let (read, steps_to_read) =
+                work::counted(|| runtime.block_on(binder.client.list(VOLUMES, "", |_| true, WHOLE)));
             assert_eq!(read.map(|volumes| volumes.len()).ok(), Some(500));
             (steps, steps_to_read)
         };

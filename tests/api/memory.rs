@@ -135,6 +135,110 @@ fn a_list_of_a_built_in_kind_is_never_in_memory_as_a_whole() {
     assert!(peak.bytes() < LIST_LIMIT_BYTES, "{} MiB", peak.bytes() >> 20);
 }
 
+/// A template with so many values that it takes ten times as much decoded as stored.
+fn large_template() -> serde_json::Value {
+    let container = json!({"name": "c", "image": "i", "args": vec![""; 100_000]});
+    json!({"metadata": {"labels": {"a": "b"}}, "spec": {"restartPolicy": "Never", "containers": [container]}})
+}
+
+/// Sends a creation until it is taken.
+fn create(server: &Server, path: &str, object: &serde_json::Value) {
+    eventually(|| {
+        let answer = send(server, "POST", path, object);
+        assert!(ANSWERS.contains(&answer.status), "{} {}", answer.status, String::from_utf8_lossy(&answer.body));
+        answer.status == 201
+    });
+}
+
+#[test]
+fn what_controllers_decode_is_within_the_limit() {
+    const OWNED: usize = 40;
+    const SCHEDULES: usize = 40;
+    const SMALL: usize = 40;
+    let folder = Folder::for_test();
+    let arguments = ["--profile", "cluster", "--durability", "relaxed", "--memory-limit", "96Mi"];
+    let server = Server::start(&folder.0, &arguments);
+    let peak = Peak::of(&server);
+    let template = large_template();
+    let spec = json!({"suspend": true, "template": template});
+    for at in 0..OWNED {
+        let job =
+            json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": format!("j{at}")}, "spec": spec});
+        create(&server, "/apis/batch/v1/namespaces/default/jobs", &job);
+    }
+    let pod = json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}});
+    for at in 0..SCHEDULES {
+        let spec = json!({"schedule": "0 0 1 1 *", "jobTemplate": {"spec": {"template": pod}}});
+        let name = json!({"name": format!("c{at}")});
+        let cron = json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": name, "spec": spec});
+        create(&server, "/apis/batch/v1/namespaces/default/cronjobs", &cron);
+    }
+    let spec = json!({"replicas": OWNED, "selector": {"matchLabels": {"a": "b"}}, "template": {
+        "metadata": template["metadata"], "spec": {"containers": template["spec"]["containers"]}}});
+    let set = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "r"}, "spec": spec});
+    create(&server, "/apis/apps/v1/namespaces/default/replicasets", &set);
+    let made = || {
+        let set = server.send("GET", "/apis/apps/v1/namespaces/default/replicasets/r", &[], None).json();
+        set["status"]["replicas"].as_u64().unwrap_or_default()
+    };
+    eventually(|| made() > 4);
+    // Beside them, small ones of another namespace are seen to.
+    let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}});
+    create(&server, "/api/v1/namespaces", &space);
+    let spec = json!({"replicas": SMALL, "selector": {"matchLabels": {"a": "b"}}, "template": {
+        "metadata": template["metadata"], "spec": {"containers": [{"name": "c", "image": "i"}]}}});
+    // Its pods together take more than what is not counted.
+    let small = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "r"}, "spec": spec});
+    create(&server, "/apis/apps/v1/namespaces/other/replicasets", &small);
+    eventually(|| {
+        let set = server.send("GET", "/apis/apps/v1/namespaces/other/replicasets/r", &[], None).json();
+        set["status"]["readyReplicas"] == SMALL
+    });
+    assert!(peak.bytes() < LIMIT_BYTES * 3 / 2, "{} MiB", peak.bytes() >> 20);
+}
+
+#[test]
+fn aggregated_roles_are_gathered_within_the_limit() {
+    const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+    const RULES: usize = 10_000;
+    let folder = Folder::for_test();
+    let server = Server::start(&folder.0, &["--durability", "relaxed", "--memory-limit", "96Mi"]);
+    let peak = Peak::of(&server);
+    let part = |name: &str, label: &str, rules: usize| {
+        let rule = |at: usize| json!({"apiGroups": [""], "resources": [format!("{name}-{at}")], "verbs": ["get"]});
+        let rules: Vec<_> = (0..rules).map(rule).collect();
+        let metadata = json!({"name": name, "labels": {"of": label}});
+        let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": metadata, "rules": rules});
+        create(&server, ROLES, &role);
+    };
+    let whole = |name: &str, label: &str| {
+        let rule = json!({"clusterRoleSelectors": [{"matchLabels": {"of": label}}]});
+        let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+            "metadata": {"name": name}, "rules": [], "aggregationRule": rule});
+        create(&server, ROLES, &role);
+    };
+    let gathered = |name: &str| {
+        let role = server.send("GET", &format!("{ROLES}/{name}"), &[], None).json();
+        role["rules"].as_array().map_or(0, Vec::len)
+    };
+    // Not more: all roles together may have an eighth of the limit.
+    let wholes: Vec<_> = (0..2).map(|at| format!("whole-{at}")).collect();
+    wholes.iter().for_each(|name| whole(name, "many"));
+    for at in 0..3 {
+        part(&format!("part-{at}"), "many", RULES);
+    }
+    eventually(|| wholes.iter().all(|name| gathered(name) == 3 * RULES));
+    // More than a role can have, which stops no other.
+    for at in 3..8 {
+        part(&format!("part-{at}"), "many", RULES);
+    }
+    whole("other", "few");
+    part("few", "few", 2);
+    eventually(|| gathered("other") == 2);
+    assert!(gathered("whole-0") < 8 * RULES);
+    assert!(peak.bytes() < LIMIT_BYTES * 3 / 2, "{} MiB", peak.bytes() >> 20);
+}
+
 #[test]
 fn a_list_that_is_being_read_is_not_cut_off_by_reads_of_other_kinds() {
     /// More than a quarter of the limit, so the collection doesn't stay in memory beside others once nobody reads it.

@@ -1,9 +1,12 @@
 //! One look at an autoscaler: its target, the pods of that, and what its metrics propose together.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
 use super::super::client::{Client, Kind, PODS, int_at, place, written};
 use super::super::conditions::{self, DesiredCondition};
+use super::super::pods;
 use super::replicas::{Scene, Tolerances};
 use super::sources::{MetricProposal, Unable, of_object, of_others, of_pods, of_resource};
 use crate::meta::Status;
@@ -11,7 +14,7 @@ use crate::meta::api_version::group_of;
 use crate::meta::selector::{LabelSelector, SelectorError};
 use crate::object;
 use crate::registry::{Subresource, Target};
-use crate::store::Collection;
+use crate::store::{Collection, Stored};
 use crate::value::Value;
 
 pub(super) const AUTOSCALERS: Kind = Kind("autoscaling", "horizontalpodautoscalers");
@@ -56,6 +59,10 @@ pub(super) enum PodsError {
     Missing,
     #[error("couldn't convert selector into a corresponding internal selector object: {0}")]
     Unreadable(SelectorError),
+    #[error(
+        "couldn't convert selector into a corresponding internal selector object: it has more than {SELECTOR_BYTES_MAX} bytes"
+    )]
+    Long,
     #[error("pods by selector {selector} are controlled by multiple HPAs: [{}]", .keys.join(" "))]
     Ambiguous { selector: String, keys: Vec<String> },
 }
@@ -64,8 +71,31 @@ impl PodsError {
     /// The reason for the condition `ScalingActive`.
     fn reason(&self) -> &'static str {
         match self {
-            PodsError::Missing | PodsError::Unreadable(_) => "InvalidSelector",
+            PodsError::Missing | PodsError::Unreadable(_) | PodsError::Long => "InvalidSelector",
             PodsError::Ambiguous { .. } => "AmbiguousSelector",
+        }
+    }
+}
+
+/// How long the selector of a target's pods may be: it is kept, and compared with those of all others.
+const SELECTOR_BYTES_MAX: usize = 16 << 10;
+
+/// The selector of a target's pods, which all autoscalers of the namespace are compared with.
+pub(super) struct PodSelector {
+    pub text: String,
+    selector: LabelSelector,
+}
+
+impl PodSelector {
+    /// Errors: it is missing, not a selector, or has more than `SELECTOR_BYTES_MAX`.
+    pub fn read(text: &str) -> Result<Self, PodsError> {
+        match text.len() {
+            0 => Err(PodsError::Missing),
+            1..=SELECTOR_BYTES_MAX => {
+                let selector = LabelSelector::parse(text).map_err(PodsError::Unreadable)?;
+                Ok(PodSelector { text: text.to_owned(), selector })
+            }
+            _ => Err(PodsError::Long),
         }
     }
 }
@@ -167,7 +197,7 @@ impl<'l> Look<'l> {
     pub async fn ask(
         &mut self,
         scale: &Value,
-        others: &[(String, String)],
+        others: &[(String, Arc<PodSelector>)],
     ) -> Result<(Result<(MetricProposal, bool), MetricsError>, Value), Status> {
         let pods = match self.pods(scale, others).await? {
             Ok(pods) => pods,
@@ -226,7 +256,7 @@ impl<'l> Look<'l> {
     async fn pods(
         &mut self,
         scale: &Value,
-        others: &[(String, String)],
+        others: &[(String, Arc<PodSelector>)],
     ) -> Result<Result<Vec<Value>, PodsError>, Status> {
         let found = self.selected(scale.str_at(&["status", "selector"]), others).await?;
         if let Err(error) = &found {
@@ -242,20 +272,19 @@ impl<'l> Look<'l> {
         Ok(found)
     }
 
-    async fn selected(&self, text: &str, others: &[(String, String)]) -> Result<Result<Vec<Value>, PodsError>, Status> {
-        if text.is_empty() {
-            return Ok(Err(PodsError::Missing));
-        }
-        let selector = match LabelSelector::parse(text) {
-            Ok(selector) => selector,
-            Err(error) => return Ok(Err(PodsError::Unreadable(error))),
+    async fn selected(
+        &self,
+        text: &str,
+        others: &[(String, Arc<PodSelector>)],
+    ) -> Result<Result<Vec<Value>, PodsError>, Status> {
+        let selector = match PodSelector::read(text) {
+            Ok(PodSelector { selector, .. }) => selector,
+            Err(error) => return Ok(Err(error)),
         };
         let (namespace, _) = place(self.autoscaler);
-        let mut pods = self.client.list(PODS, namespace, |_| true).await?;
-        pods.retain(|pod| selects(&selector, pod));
-        let has_some = |(_, text): &&(String, String)| {
-            LabelSelector::parse(text).is_ok_and(|other| pods.iter().any(|pod| selects(&other, pod)))
-        };
+        let is_selected = |stored: &Stored| selector.matches(stored.sorted_labels());
+        let pods = self.client.list(PODS, namespace, is_selected, pods::without_programs).await?;
+        let has_some = |(_, other): &&(String, Arc<PodSelector>)| pods.iter().any(|pod| selects(&other.selector, pod));
         let mut keys: Vec<String> = others.iter().filter(has_some).map(|(key, _)| key.clone()).collect();
         if keys.is_empty() {
             return Ok(Ok(pods));

@@ -23,7 +23,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use self::limits::{Memory, bounds};
-use self::look::{AUTOSCALERS, Look, ScaleDecision};
+use self::look::{AUTOSCALERS, Look, PodSelector, ScaleDecision};
 use super::client::{Client, PODS, int_at, left};
 use super::conditions;
 use super::queue::Progress;
@@ -48,8 +48,8 @@ struct AutoscalerState {
     memory: Memory,
     /// When its target was last changed.
     changed: Option<Timestamp>,
-    /// The selector of its target's pods.
-    selector: String,
+    /// The selector of its target's pods; `None` if it is not valid, or too long.
+    selector: Option<Arc<PodSelector>>,
     /// Whether the other autoscalers of the namespace must still be queued because of this selector: it may select
     /// their pods.
     is_news: bool,
@@ -134,12 +134,16 @@ impl Autoscalers {
 
     /// Remembers the properties of an autoscaler's target.
     fn remember(&self, look: &Look<'_>, scale: &Value, watched: Vec<(Collection, String)>) {
-        let selector = scale.str_at(&["status", "selector"]);
-        self.with(look.key, |known| {
-            known.memory.begin(int_at(scale, &["spec", "replicas"]), look.now);
-            known.is_news |= known.selector != selector;
-            (known.selector, known.watched) = (selector.to_owned(), watched);
-        });
+        let text = scale.str_at(&["status", "selector"]);
+        let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        // Those of the same target share it.
+        let same = beside(&all, look.key).filter_map(|(_, known)| known.selector.as_ref()).find(|it| it.text == text);
+        let same = same.cloned();
+        let selector = same.or_else(|| PodSelector::read(text).ok().map(Arc::new));
+        let known = all.entry(look.key.to_owned()).or_default();
+        known.memory.begin(int_at(scale, &["spec", "replicas"]), look.now);
+        known.is_news |= known.selector.as_ref().map(|known| &known.text) != selector.as_ref().map(|now| &now.text);
+        (known.selector, known.watched) = (selector, watched);
     }
 
     /// How many replicas the target of this scale must have; `None` if its metrics don't determine that, which is then
@@ -166,7 +170,7 @@ impl Autoscalers {
         scale: &Value,
         current: i64,
     ) -> Result<Option<ScaleDecision>, Status> {
-        let others = self.others(look.key, scale.str_at(&["status", "selector"]));
+        let others = self.others(look.key);
         let (found, statuses) = look.ask(scale, &others).await?;
         let (asked, is_whole) = match found {
             Ok(found) => found,
@@ -205,11 +209,10 @@ impl Autoscalers {
     }
 
     /// The selectors of the other autoscalers of the namespace, by their keys.
-    fn others(&self, key: &str, own: &str) -> Vec<(String, String)> {
+    fn others(&self, key: &str) -> Vec<(String, Arc<PodSelector>)> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let those = beside(&known, key);
-        let those = those.filter(|(other, known)| *other != key && !known.selector.is_empty() && !own.is_empty());
-        those.map(|(other, known)| (other.clone(), known.selector.clone())).collect()
+        let those = beside(&known, key).filter(|(other, _)| *other != key);
+        those.filter_map(|(other, known)| Some((other.clone(), Arc::clone(known.selector.as_ref()?)))).collect()
     }
 }
 

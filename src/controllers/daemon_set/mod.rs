@@ -13,6 +13,7 @@ use super::client::{Client, Kind, NODES, PODS, is_going, key_of, read, sooner};
 use super::family::{self, Family};
 use super::history::{self, POD_HASH};
 use super::pod_control::{create_pods, delete_pods};
+use super::pods;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
 use super::workload::{ControllerContext, Running};
@@ -105,7 +106,7 @@ impl DaemonSets {
 
 /// Starts it.
 pub(super) fn start(context: &ControllerContext) -> Running {
-    let family = Family::new(SETS, TYPE, PODS);
+    let family = Family::new(SETS, TYPE, PODS, pods::without_programs);
     let failures = Mutex::new(BackOff::new(FAILURE_S, FAILURE_S_MAX));
     let client = context.client("daemon-set-controller").called("daemonset-controller");
     let sets = DaemonSets { client, family, sets: Mutex::default(), failures };

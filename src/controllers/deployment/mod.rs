@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use self::figures::{DESIRED, Wanted, annotated, replicas};
 use self::sets::{revision, told_apart};
 use self::status::ObservedDeployment;
-use super::client::{Client, Kind, int_at, is_going, key_of};
+use super::client::{Client, Kind, int_at, is_going, key_of, without_managers};
 use super::family::{self, Family};
 use super::queue::Progress;
 use super::reconcile::Reconciler;
@@ -208,7 +208,7 @@ impl Rollout<'_> {
 
 /// Starts it.
 pub(super) fn start(context: &ControllerContext) -> Running {
-    let family = Family::new(DEPLOYMENTS, ("apps/v1", "Deployment"), SETS);
+    let family = Family::new(DEPLOYMENTS, ("apps/v1", "Deployment"), SETS, without_managers);
     let deployments = Deployments { client: context.client("deployment-controller"), family };
     Box::pin(super::reconcile::run(Arc::clone(&context.registry), deployments))
 }

@@ -205,7 +205,7 @@ fn new_pod(job: &Value, reference: Value, index: Option<i64>, failures: Option<I
 
 /// Starts it.
 pub(super) fn start(context: &ControllerContext) -> Running {
-    let family = Family::new(JOBS, ("batch/v1", "Job"), PODS);
+    let family = Family::new(JOBS, ("batch/v1", "Job"), PODS, pods::without_programs);
     let jobs = Jobs { client: context.client("job-controller"), family, failures: Mutex::default() };
     Box::pin(super::reconcile::run(Arc::clone(&context.registry), jobs))
 }

@@ -23,6 +23,7 @@ use self::budget::Budget;
 use self::pending::PendingPod;
 use self::state::{Awaits, Event, State, Waiting, asked};
 use super::client::{Client, Kind, NODES, PODS, int_at, is_going, key_of, place};
+use super::decoded;
 use super::pods;
 use super::queue::Progress;
 use super::reconcile::Reconciler;
@@ -225,6 +226,7 @@ impl Scheduler {
             if class.is_none_or(|class| class.str_at(&["volumeBindingMode"]) != "WaitForFirstConsumer") {
                 return Ok(Volumes::Missing("pod has unbound immediate PersistentVolumeClaims".to_owned()));
             }
+            decoded::keep(&found).await?;
             waiting.push(found);
         }
         Ok(if waiting.is_empty() { Volumes::Bound(terms) } else { Volumes::WaitForNode(waiting, terms) })

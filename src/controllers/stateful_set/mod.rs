@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use self::names::{TYPE, ordinal_of, pod_name};
 use self::plan::{Act, ObservedStatefulSet};
-use super::client::{Client, Kind, PODS, is_going, place};
+use super::client::{Client, Kind, PODS, WHOLE, is_going, place};
 use super::family::{self, Family};
 use super::history::{self, POD_HASH};
 use super::pods;
@@ -145,12 +145,10 @@ impl StatefulSets {
     /// The existing claims of a pod.
     async fn claims_of(&self, set: &Value, ordinal: i64) -> Result<Vec<Value>, Status> {
         let namespace = set.str_at(&["metadata", "namespace"]);
-        let mut found = Vec::new();
-        for template in set.items_at(&["spec", "volumeClaimTemplates"]) {
-            let key = format!("{namespace}/{}", claims::claim_name(set, template, ordinal));
-            found.extend(self.client.get(CLAIMS, &key).await?);
-        }
-        Ok(found)
+        let templates = set.items_at(&["spec", "volumeClaimTemplates"]).iter();
+        let keys =
+            templates.map(|template| format!("{namespace}/{}", claims::claim_name(set, template, ordinal)).into());
+        self.client.get_all(CLAIMS, &keys.collect::<Vec<_>>(), WHOLE).await
     }
 
     /// Creates the claims that pods wait for, and sets the owners of claims that their policy requires.
@@ -263,7 +261,7 @@ fn new_pod(set: &Value, revision: &Value, ordinal: i64, reference: Value) -> Val
 
 /// Starts it.
 pub(super) fn start(context: &ControllerContext) -> Running {
-    let family = Family::new(SETS, TYPE, PODS);
+    let family = Family::new(SETS, TYPE, PODS, pods::without_programs);
     let sets = StatefulSets { client: context.client("statefulset-controller"), family };
     Box::pin(super::reconcile::run(Arc::clone(&context.registry), sets))
 }
