@@ -43,10 +43,13 @@ mod request_pool;
 mod room;
 mod system;
 
+use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::available_parallelism;
 use std::time::Duration;
 
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, sleep};
 
 use fair::{FairPool, FairUnits};
@@ -77,6 +80,8 @@ const TEXT_COPIES: usize = 12;
 /// The divisor of the limit that gives the share of bodies that are being read; so for the
 /// following shares.
 const BODIES_SHARE: usize = 32;
+/// How many large bodies are read at the same time at least, as far as they have arrived: as many as there are processors.
+const READ_AT_ONCE_MIN: usize = 2;
 /// For long heads of requests.
 const HEADS_SHARE: usize = 16;
 /// For open connections.
@@ -149,6 +154,7 @@ pub struct Memory {
     limit_bytes: usize,
     bodies: FairPool,
     heads: FairPool,
+    reading: Semaphore,
     work: RequestPool,
     listed: RequestPool,
     parts: RequestPool,
@@ -202,6 +208,7 @@ impl Memory {
             limit_bytes,
             bodies: FairPool::new(limit_bytes / BODIES_SHARE / UNIT_BYTES),
             heads: FairPool::new(limit_bytes / HEADS_SHARE / UNIT_BYTES),
+            reading: Semaphore::new(available_parallelism().map_or(0, NonZero::get).max(READ_AT_ONCE_MIN)),
             work: RequestPool::new(limit_bytes / WORK_SHARE),
             listed: RequestPool::new(limit_bytes / WORK_SHARE),
             parts: RequestPool::new(limit_bytes / PARTS_SHARE),
@@ -356,6 +363,11 @@ impl Memory {
     /// share is not limited. A body that is larger than the share takes all of it.
     pub async fn for_body(&self, sender: Option<&str>, bytes: usize) -> Result<Reservation, Full> {
         self.bodies.take(sender, units_for(bytes), Instant::now() + WAIT).await.map(Reservation).ok_or(Full)
+    }
+
+    /// Waits for a turn to read what has arrived of a large body; `None` if there are none any more, which does not happen.
+    pub async fn turn_to_read(&self) -> Option<SemaphorePermit<'_>> {
+        self.reading.acquire().await.ok()
     }
 
     /// Reserves memory for the head of a request from an address or of a user, at once or not at all.

@@ -1,13 +1,16 @@
 //! One request, read once: what every endpoint asks of its headers.
 
 use std::borrow::Cow;
+use std::future::poll_fn;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use axum::body::{Body, Bytes, HttpBody as _};
+use axum::body::{Body, Bytes, HttpBody};
 use axum::http::{HeaderMap, HeaderName, Method, Request, header};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use http_body_util::{LengthLimitError, Limited};
+use hyper::body::Frame;
 
 use crate::audit::AuditLevel;
 use crate::auth::{AuthenticationNotes, UserInfo};
@@ -33,6 +36,9 @@ pub const BODY_BYTES_MAX: usize = 3 << 20;
 
 /// So much of a body is read at once, whoever waits for memory.
 const BODY_UNCOUNTED_BYTES_MAX: usize = 64 << 10;
+
+/// How much of a large body is read in a turn.
+const TURN_BYTES: usize = 128 << 10;
 
 /// The headers that begin like this ask for impersonation.
 const IMPERSONATION_PREFIX: &str = "impersonate-";
@@ -304,6 +310,9 @@ fn impersonation(headers: &HeaderMap) -> HeaderMap {
 /// Reads a body of at most `size_bytes` into one buffer: each part is freed once it has been copied. Memory for the whole
 /// body is reserved once more has arrived than is read without: nobody reserves any by announcing a body.
 ///
+/// What has arrived of large bodies is decrypted and copied by turns: hundreds of them would keep all threads from
+/// everything else.
+///
 /// Errors: 413 for a body that is too large, 429 if there is no memory for it in time, 500 for one that breaks off.
 async fn collect(
     body: Body,
@@ -312,8 +321,8 @@ async fn collect(
 ) -> Result<(Bytes, Option<Reservation>), Status> {
     let mut body = Limited::new(body, BODY_BYTES_MAX);
     let mut bytes = Vec::with_capacity(size_bytes.min(BODY_UNCOUNTED_BYTES_MAX));
-    let mut room = None;
-    while let Some(frame) = body.frame().await {
+    let (mut room, mut turn, mut turn_bytes) = (None, None, 0);
+    while let Some(frame) = next_frame(&mut body, &mut turn).await {
         match frame {
             Ok(frame) => {
                 let data = frame.into_data().unwrap_or_default();
@@ -325,6 +334,11 @@ async fn collect(
                     bytes.reserve_exact(size_bytes.saturating_sub(bytes.len()).max(data.len()));
                 }
                 bytes.extend_from_slice(&data);
+                turn_bytes += data.len();
+                if room.is_some() && (turn.is_none() || turn_bytes > TURN_BYTES) {
+                    drop(turn.take());
+                    (turn, turn_bytes) = (memory.turn_to_read().await, 0);
+                }
             }
             Err(error) if error.is::<LengthLimitError>() => {
                 return Err(Status::request_entity_too_large(&format!("limit is {BODY_BYTES_MAX}")));
@@ -334,6 +348,21 @@ async fn collect(
         }
     }
     Ok((bytes.into(), room))
+}
+
+/// The next frame of a body. The turn is given back while there is none.
+async fn next_frame<B: HttpBody + Unpin, T>(
+    body: &mut B,
+    turn: &mut Option<T>,
+) -> Option<Result<Frame<B::Data>, B::Error>> {
+    poll_fn(|context| {
+        let next = Pin::new(&mut *body).poll_frame(context);
+        if next.is_pending() {
+            *turn = None;
+        }
+        next
+    })
+    .await
 }
 
 /// The answer to a request if there is no memory for it.
@@ -427,6 +456,19 @@ mod tests {
         assert_eq!(jane.reserve_answer(&memory, bytes).await, Err(no_memory()), "beside the body");
         assert_eq!(jane.reserve_instead(&memory, bytes).await, Ok(()));
         assert_eq!(jane.reserve_instead(&memory, 64 << 20).await, Err(no_memory()), "more than an answer may have");
+    }
+
+    #[tokio::test]
+    async fn bodies_that_wait_for_their_clients_keep_nobody_from_reading() {
+        let memory = Memory::new(512 << 20);
+        let of = |at: usize| exchange_of(&format!("user {at}"));
+        let exchanges: Vec<_> = (0..3).map(of).collect();
+        let read = |exchange| Box::pin(Exchange::read_body(exchange, &memory, stalled(1 << 20)));
+        let mut stalled: Vec<_> = exchanges.iter().map(read).collect();
+        assert!(stalled.iter_mut().all(|reading| reading.now_or_never().is_none()));
+        let parts = (0..20).map(|_| Ok::<_, std::io::Error>(Bytes::from(vec![b' '; 100_000])));
+        let read = exchange_of("jane").read_body(&memory, Body::from_stream(stream::iter(parts))).await;
+        assert_eq!(read.map(|body| body.len()), Ok(2_000_000));
     }
 
     #[test]
