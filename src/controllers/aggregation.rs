@@ -193,8 +193,8 @@ impl<'r> GatheredRules<'r> {
 
     /// Whether a role has these rules.
     fn are(&self, rules: &[Value]) -> bool {
-        let pairs = self.rules.iter().zip(rules);
-        self.rules.len() == rules.len() && pairs.into_iter().all(|(own, rule)| **own == *json::encode(rule))
+        let mut pairs = self.rules.iter().zip(rules);
+        self.rules.len() == rules.len() && pairs.all(|(own, rule)| **own == *json::encode(rule))
     }
 
     /// As a list in JSON.

@@ -426,7 +426,7 @@ fn builder() -> Builder<pace::Streams> {
 #[cfg(test)]
 mod tests {
     use axum::Router;
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 
     use super::*;
     use crate::auth::Tokens;
@@ -436,21 +436,22 @@ mod tests {
         answered_and_closed_after(sent).await.1
     }
 
+    /// The client's end of a new connection, which holds so many bytes that were not read.
+    async fn connected(connections: &Connections<Router>, unread_bytes_max: usize) -> DuplexStream {
+        let connection = connections.connection();
+        let (activity, (theirs, ours)) = (connection.open.activity(), duplex(unread_bytes_max));
+        let place = connection.open.admit(connections.alive.clone()).await.expect("there is one");
+        let listener = ListenerKind::Tls(Peer::Unnamed);
+        tokio::spawn(connection.serve((ours, place), Backlog::default(), listener, None, activity));
+        theirs
+    }
+
     /// All that such a connection answers, and when it is closed.
     async fn answered_and_closed_after(sent: &[u8]) -> (String, Duration) {
         let app = Router::new().fallback(async || "ok");
         let connections = Connections::new(app, Gate::new(Arc::new(Tokens::default())), 1);
-        let connection = connections.connection();
-        let (activity, (mut theirs, ours)) = (connection.open.activity(), duplex(1 << 16));
         let started = Instant::now();
-        let place = connection.open.admit(connections.alive.clone()).await.expect("there is one");
-        tokio::spawn(connection.serve(
-            (ours, place),
-            Backlog::default(),
-            ListenerKind::Tls(Peer::Unnamed),
-            None,
-            activity,
-        ));
+        let mut theirs = connected(&connections, 1 << 16).await;
         theirs.write_all(sent).await.expect("it is read");
         let mut answer = Vec::new();
         theirs.read_to_end(&mut answer).await.expect("it is closed");
@@ -481,16 +482,7 @@ mod tests {
         let mut open = Vec::new();
         let mut ended = 0;
         for _ in 0..4 {
-            let connection = connections.connection();
-            let (activity, (mut theirs, ours)) = (connection.open.activity(), duplex(1 << 10));
-            let place = connection.open.admit(connections.alive.clone()).await.expect("there is one");
-            tokio::spawn(connection.serve(
-                (ours, place),
-                Backlog::default(),
-                ListenerKind::Tls(Peer::Unnamed),
-                None,
-                activity,
-            ));
+            let mut theirs = connected(&connections, 1 << 10).await;
             let head = format!("GET / HTTP/1.1\r\nX-A: {}", "a".repeat(400 << 10));
             ended += usize::from(theirs.write_all(head.as_bytes()).await.is_err());
             open.push(theirs);

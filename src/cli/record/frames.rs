@@ -54,7 +54,9 @@ impl Splitter {
         let length = match self.form {
             StreamFraming::Lines => {
                 let found = memchr(b'\n', &self.rest[self.searched..]).map(|end| self.searched + end + 1);
-                self.searched = if found.is_some() { 0 } else { self.rest.len() };
+                if found.is_none() {
+                    self.searched = self.rest.len();
+                }
                 found
             }
             StreamFraming::Lengths => self.rest.first_chunk::<LENGTH_BYTES>().map(|length| {
